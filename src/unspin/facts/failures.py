@@ -1,0 +1,651 @@
+"""What the runners of tests say: which tests failed, and the one line that sums a run up.
+
+Takes a run's output, gives test ids and counts. Knows nothing of commands or exit statuses; that a run failed
+at all is told elsewhere. Ids are as the runner prints them, without durations and colours, numbers kept:
+`tests/test_a.py::test_x[1]`, `suite › name`, `TestX/sub`.
+
+Lines are looked at one by one, by their beginning first and with a pattern only then; linear in the output,
+and no text raises.
+"""
+
+import re
+
+from unspin.facts.errors import clean_lines
+
+
+class FailingTest:
+    """One failing test: `id` as the runner names it, `file` and `message` empty where it does not say."""
+
+    __slots__ = ("file", "id", "message")
+
+    def __init__(self, id: str, file: str = "", message: str = "") -> None:
+        self.id = id
+        self.file = file
+        self.message = message
+
+    def __repr__(self) -> str:
+        return f"FailingTest({self.id!r}, file={self.file!r}, message={self.message!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FailingTest):
+            return NotImplemented
+        return (self.id, self.file, self.message) == (other.id, other.file, other.message)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.file))
+
+
+class Summary:
+    """The counts of a run's final summary; `errors` are tests that could not run, where the runner tells."""
+
+    __slots__ = ("errors", "failed", "passed", "runner", "skipped")
+
+    def __init__(
+        self, runner: str, passed: int = 0, failed: int = 0, errors: int = 0, skipped: int = 0
+    ) -> None:
+        self.runner = runner
+        self.passed = passed
+        self.failed = failed
+        self.errors = errors
+        self.skipped = skipped
+
+    def __repr__(self) -> str:
+        return (
+            f"Summary({self.runner!r}, passed={self.passed}, failed={self.failed}, "
+            f"errors={self.errors}, skipped={self.skipped})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Summary):
+            return NotImplemented
+        return repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    @property
+    def red(self) -> bool:
+        """Whether any test failed or could not run."""
+        return bool(self.failed or self.errors)
+
+
+# --------------------------------------------------------------------------------------------- failing tests
+
+_DURATION = re.compile(
+    r" *[\[(]?(?:<? ?\d{1,9}(?:[.,]\d{1,9})? ?(?:ns|µs|μs|us|ms|s|m|min)[, ]?){1,3}[\])]?$"
+)
+_COUNTS = re.compile(r" \(\d{1,6} tests?(?: \| \d{1,6} \w{1,10})*\)$")
+
+
+def _bare(name: str) -> str:
+    """A test's name without its duration."""
+    name = name.strip()
+    if name and name[-1] in "sm)]" and any(c.isdigit() for c in name[-24:]):
+        name = _DURATION.sub("", name).rstrip()
+    return name
+
+
+class _Found:
+    """Failing tests of one output by where they were read, deduplicated."""
+
+    __slots__ = ("groups", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.groups: dict[str, dict[str, FailingTest]] = {}
+        self.limit = limit
+
+    def add(self, group: str, id: str, file: str = "", message: str = "") -> None:
+        id = " ".join(id.split())
+        if not id:
+            return
+        tests = self.groups.setdefault(group, {})
+        known = tests.get(id)
+        if known is None:
+            if len(tests) < self.limit:
+                tests[id] = FailingTest(id, file, message.strip())
+        else:
+            known.message = known.message or message.strip()
+            known.file = known.file or file
+
+
+# Of two places where one runner names the same tests, the fuller one counts.
+_WEAKER = (
+    ("pytest verbose", ("pytest summary",)),
+    ("pytest header", ("pytest summary", "pytest verbose")),
+    ("js mark", ("js title", "js file", "node marks")),
+    ("js title", ("js file",)),
+    ("mocha mark", ("mocha",)),
+    ("cargo block", ("cargo",)),
+    ("surefire mark", ("surefire",)),
+    ("node marks", ("tap",)),
+    ("phpunit", ("mocha",)),
+)
+
+
+def failing_tests(output: str, limit: int = 200) -> list[FailingTest]:
+    """The tests that a run names as failing, each once, in order of appearance; at most `limit`."""
+    if limit <= 0:
+        return []
+    found = _Found(limit)
+    _read(clean_lines(output), found)
+    groups = found.groups
+    for weaker, fuller in _WEAKER:
+        if weaker in groups and any(group in groups for group in fuller):
+            del groups[weaker]
+    tests: dict[str, FailingTest] = {}
+    for group in groups.values():
+        for id, test in group.items():
+            tests.setdefault(id, test)
+    return list(tests.values())[:limit]
+
+
+_PYTEST_ID = re.compile(r"(?:FAILED|ERROR) (?:collecting )?(\S+\.py(?:::\S.*)?|\S+::\S.*)$")
+_PYTEST_VERBOSE = re.compile(r"(\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$")
+_PYTEST_XDIST = re.compile(r"\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (\S+\.py::\S.*)$")
+_PYTEST_HEADER = re.compile(r"_{3,} (ERROR (?:collecting|at setup of|at teardown of) )?(\S.*?) _{3,}$")
+_UNITTEST = re.compile(r"(?:FAIL|ERROR): (\S+) \(([^()]+)\)(.*)$")
+_GO = re.compile(r"--- FAIL: (\S+)(?: \(\d+(?:\.\d+)?s\))?$")
+_CARGO = re.compile(r"test (\S.*?) \.\.\. FAILED(?: .*)?$")
+_CARGO_NEXTEST = re.compile(
+    r"(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT) \[ *\d+(?:\.\d+)?s\] (?:\( *\d+/\d+\) )?(\S.*)$"
+)
+_SUREFIRE = re.compile(
+    r"\[ERROR\] {2,4}([A-Za-z_$][\w.$]*(?:\.|->)[\w$]+(?:\[[^\]]*\])?)(?::\d+)?(?: (.*)|».*)?$"
+)
+_SUREFIRE_MARK = re.compile(
+    r"(?:\[ERROR\] )?([A-Za-z_$][\w.$]*(?:\([\w.$]+\))?(?:\[[^\]]*\])?)"
+    r" +(?:--|-|Time elapsed:) ?.*<<< (?:FAILURE|ERROR)!$"
+)
+_GRADLE = re.compile(r"([A-Za-z_][\w.$]* > \S.*?) FAILED$")
+_RSPEC = re.compile(r"rspec (\S+)(?: # (.*))?$")
+_DOTNET = re.compile(r"(?:Failed|X) ([A-Za-z_][\w.+<>]*\.[^\[]*?)(?: \[[^\]]*\])?$")
+_NUMBERED = re.compile(r"(\d{1,5})\) (\S.*)$")
+_CTEST = re.compile(
+    r"\d{1,6} - (\S.*?) \((?:Failed|Timeout|SEGFAULT|Not Run|"
+    r"Subprocess aborted|ILLEGAL|NUMERICAL|OTHER_FAULT|Exit code .*)\)$"
+)
+_EXUNIT = re.compile(r"(\d{1,5})\) (test .*|doctest .*|property .*) \(([\w.]+)\)$")
+_TAP = re.compile(r"not ok(?: (\d{1,7}))?(?: -)? ?(.*)$")
+_DENO = re.compile(r"(\S.*?) \.\.\. (?:.* )?FAILED(?: \(.*\))?$")
+_PLAYWRIGHT = re.compile(r"\d{1,5}\) (?:\[[^\]]+\] › )?(\S+?\.\w+):\d+:\d+ › (.+?)[ ─]*$")
+_JUNIT_CASE = re.compile(r'<testcase\b[^>]*?\bname="([^"]*)"')
+_JUNIT_CLASS = re.compile(r'\bclassname="([^"]*)"')
+_JS_FILE = re.compile(
+    r"(?:FAIL|❌|❯|×) +(?:\|?[\w@/-]+\|? +)?(\S+\.(?:[cm]?[jt]sx?|vue|svelte))(?: > (.*))?$"
+)
+_FILE_ONLY = re.compile(r"FAIL +(\S+\.(?:[cm]?[jt]sx?|vue|svelte))(?: \(.*\))?$")
+
+
+def _read(lines: list[str], found: _Found) -> None:
+    mocha_section = False
+    phpunit_section = False
+    surefire_list = False
+    testcase = ""
+    add = found.add
+    for i, raw in enumerate(lines):
+        line = raw.strip()
+        if len(line) < 4:
+            continue
+        first = line[0]
+        if first == "F" or first == "E":
+            if line.startswith(("FAILED ", "ERROR ")) and ("::" in line or ".py" in line):
+                head, _, reason = line.partition(" - ")
+                match = _PYTEST_ID.match(head)
+                if (match and "::" in head) or (match and first == "E"):
+                    id = match.group(1)
+                    add("pytest summary", id, id.partition("::")[0], reason)
+                    continue
+            if (line.startswith(("FAIL: ", "ERROR: ")) and line.endswith(")")) or line.startswith("FAIL: "):
+                match = _UNITTEST.match(line)
+                if match:
+                    name, place, rest = match.groups()
+                    id = place if place.endswith("." + name) else f"{place}.{name}"
+                    add("unittest", id + rest)
+                    continue
+            if line.startswith("FAIL "):
+                match = _JS_FILE.match(_bare(line))
+                if match:
+                    file, name = match.groups()
+                    if name and not name.startswith("["):
+                        add("js file", f"{file} > {name}", file)
+                    elif "[ " in line:
+                        add("js file", file, file)
+                    continue
+            if line.startswith("FAIL ["):
+                match = _CARGO_NEXTEST.match(line)
+                if match:
+                    add("cargo", match.group(1))
+                    continue
+            if line.startswith("Failed ") and not raw.startswith("Failed"):
+                match = _DOTNET.match(line)
+                if match:
+                    add("dotnet", match.group(1))
+                    continue
+        elif first == "_" and line.endswith("___"):
+            match = _PYTEST_HEADER.match(line)
+            if match:
+                kind, name = match.groups()
+                if not (kind and "collecting" in kind) and name != "summary":
+                    add("pytest header", name)
+                elif kind:
+                    add("pytest header", name, name)
+                continue
+        elif first == "-":
+            if line.startswith("--- FAIL: "):
+                match = _GO.match(line)
+                if match:
+                    add("go", match.group(1))
+                continue
+            if line.startswith("---- ") and line.endswith(" stdout ----"):
+                add("cargo block", line[5:-12])
+                continue
+        elif first == "t":
+            if line.startswith("test ") and " ... FAILED" in line:
+                match = _CARGO.match(line)
+                if match:
+                    add("cargo", match.group(1))
+                    continue
+        elif first == "n":
+            if line.startswith("not ok"):
+                match = _TAP.match(line)
+                if match:
+                    number, name = match.groups()
+                    upper = name.upper()
+                    if "# TODO" not in upper and "# SKIP" not in upper:
+                        add("tap", _bare(name.partition(" # ")[0]) or f"test {number}")
+                continue
+        elif first == "●":
+            name = line[1:].strip()
+            if name and not name.startswith(("Console", "Test suite failed to run")) and "›" in name:
+                add("js title", _bare(name))
+            elif name.endswith("Test suite failed to run") and name[0] not in "T":
+                add("js title", name)
+            elif (
+                name
+                and raw.startswith("  ● ")
+                and "›" not in name
+                and not name.startswith(("Console", "Cannot"))
+            ) and name != "Test suite failed to run":
+                add("js title", _bare(name))
+            continue
+        elif first in "✕✖×✗✘":
+            name = _bare(line[1:].strip())
+            name = _COUNTS.sub("", name)
+            if name and not name.startswith("failing tests") and not name[0].isdigit():
+                add("node marks" if first == "✖" else "js mark", name)
+            continue
+        elif first == "(" and line.startswith("(fail) "):
+            add("bun", _bare(line[7:]))
+            continue
+        elif first == "[":
+            if line.startswith("[gw"):
+                match = _PYTEST_XDIST.match(line)
+                if match:
+                    id = match.group(1)
+                    add("pytest verbose", id, id.partition("::")[0])
+                continue
+            if line.startswith("[ERROR] "):
+                if line in ("[ERROR] Failures:", "[ERROR] Errors:"):
+                    surefire_list = True
+                    continue
+                if "<<< " in line:
+                    match = _SUREFIRE_MARK.match(line)
+                    if match and "Tests run:" not in line:
+                        add("surefire mark", match.group(1))
+                    continue
+                if surefire_list:
+                    match = _SUREFIRE.match(line)
+                    if match:
+                        add("surefire", match.group(1), "", match.group(2) or "")
+                continue
+        elif first == "r":
+            if line.startswith("rspec "):
+                match = _RSPEC.match(line)
+                if match:
+                    place, name = match.groups()
+                    file = place.partition(":")[0].partition("[")[0]
+                    add("rspec", f"{file} # {name}" if name else place, file)
+                    continue
+        elif first == "<":
+            if "<testcase" in line:
+                match = _JUNIT_CASE.search(line)
+                if match:
+                    classname = _JUNIT_CLASS.search(line)
+                    testcase = (classname.group(1) + "." if classname else "") + match.group(1)
+                    if "<failure" in line or "<error" in line:
+                        add("junit", testcase)
+                    if line.endswith("/>") and "<failure" not in line:
+                        testcase = ""
+                continue
+            if testcase and line.startswith(("<failure", "<error")):
+                add("junit", testcase)
+                continue
+        elif first.isdigit():
+            if line.endswith((" failing", " failing:")) and line.partition(" ")[0].isdigit():
+                mocha_section = True
+                continue
+            if line.startswith("There w") is False and ") " in line[:8]:
+                match = _EXUNIT.match(line)
+                if match:
+                    add("exunit", f"{match.group(3)} {match.group(2)}")
+                    continue
+                match = _PLAYWRIGHT.match(line)
+                if match:
+                    add("playwright", f"{match.group(1)} › {match.group(2)}", match.group(1))
+                    continue
+                match = _NUMBERED.match(line)
+                if match:
+                    name = match.group(2)
+                    if phpunit_section and "::" in name:
+                        add("phpunit", name)
+                    elif mocha_section:
+                        add("mocha", _mocha_title(lines, i, name))
+                    continue
+            if " - " in line[:10] and line.endswith(")"):
+                match = _CTEST.match(line)
+                if match:
+                    add("ctest", match.group(1))
+                    continue
+        elif first == "T" and line.startswith("There w") and ("failure" in line or "error" in line):
+            phpunit_section = True
+            continue
+        if line.endswith(("FAILED", "ERROR")) or "FAILED " in line or " ERROR " in line:
+            if "::" in line:
+                match = _PYTEST_VERBOSE.match(line)
+                if match:
+                    id = match.group(1)
+                    add("pytest verbose", id, id.partition("::")[0])
+                    continue
+            if " > " in line and line.endswith("FAILED"):
+                match = _GRADLE.match(line)
+                if match:
+                    add("gradle", match.group(1))
+                    continue
+            if " ... " in line and "FAILED" in line:
+                match = _DENO.match(line)
+                if match:
+                    add("deno", match.group(1))
+                    continue
+        if line.endswith(("FAILURE!", "ERROR!")):
+            match = _SUREFIRE_MARK.match(line)
+            if match and "Tests run:" not in line:
+                add("surefire mark", match.group(1))
+
+
+def _mocha_title(lines: list[str], at: int, name: str) -> str:
+    """mocha prints a failure's title over several lines, deeper each time, to a colon at the end."""
+    parts = [name.strip()]
+    if name.endswith(":"):
+        return name[:-1]
+    for raw in lines[at + 1 : at + 6]:
+        line = raw.strip()
+        if not line:
+            break
+        if line.endswith(":"):
+            parts.append(line[:-1])
+            return " > ".join(parts)
+        parts.append(line)
+    return parts[0]
+
+
+# ------------------------------------------------------------------------------------------------- summaries
+
+_COUNT = re.compile(r"(\d{1,9}) ([a-zA-Z]+)")
+_LABELLED = re.compile(r"([A-Za-z][A-Za-z ]{1,20}?)[:=] ?(\d{1,9})")
+_PYTEST_SUMMARY = re.compile(
+    r"(?:=+ )?((?:\d+ (?:failed|passed|skipped|errors?|warnings?|xfailed|xpassed|deselected|rerun)"
+    r"(?:, )?)+|no tests ran) "
+    r"in \d[\d.]*s(?: \(\d[\d:, a-z]*\))?(?: =+)?$"
+)
+_UNITTEST_RAN = re.compile(r"Ran (\d{1,9}) tests? in \d[\d.]*s$")
+_UNITTEST_END = re.compile(r"(OK|FAILED)(?: \(([a-z ]+=\d+(?:, [a-z ]+=\d+)*)\))?$")
+_JS_SUMMARY = re.compile(r"Tests:? {1,12}(\d+ (?:failed|passed|skipped|todo|pending|total).*)$")
+_CARGO_SUMMARY = re.compile(r"test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored")
+_NEXTEST_SUMMARY = re.compile(r"Summary \[ *[\d.]+s\] +\d+(?:/\d+)? tests? run: (.*)$")
+_GO_PACKAGE = re.compile(
+    r"(ok|FAIL)[ \t]+[\w./@~-]+(?:[ \t]+(?:\(cached\)|\d+(?:\.\d+)?s|\[[\w ]+\])(?:[ \t].*)?)?$"
+)
+_SUREFIRE_SUMMARY = re.compile(
+    r"(?:\[(?:ERROR|WARNING|INFO)\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+)"
+    r"(?:, Skipped: (\d+))?(.*)$"
+)
+_GRADLE_SUMMARY = re.compile(r"(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$")
+_RSPEC_SUMMARY = re.compile(r"(\d+) examples?, (\d+) failures?(?:, (\d+) (errors?|pending).*)?$")
+_EXUNIT_SUMMARY = re.compile(
+    r"(?:\d+ \w+, )*(\d+) tests?, (\d+) failures?(?:, (\d+) (?:skipped|excluded|invalid))*$"
+)
+_DOTNET_SUMMARY = re.compile(
+    r"(?:Passed|Failed)! +- +Failed: +(\d+), +Passed: +(\d+), +Skipped: +(\d+), +Total: +\d+"
+)
+_DOTNET_SHORT = re.compile(r"(?:Passed|Failed)! +- +Failed: +(\d+), +Passed: +(\d+)")
+_PHPUNIT_OK = re.compile(r"OK \((\d+) tests?, \d+ assertions?\)$")
+_PHPUNIT_BAD = re.compile(r"Tests: (\d+), Assertions: \d+((?:, [A-Za-z ]+: \d+)*)\.$")
+_CTEST_SUMMARY = re.compile(r"\d+% tests passed, (\d+) tests? failed out of (\d+)$")
+_DENO_SUMMARY = re.compile(r"(?:ok|FAILED) \| (\d+) passed(?: \(\d+ steps?\))? \| (\d+) failed")
+_MOCHA_SUMMARY = re.compile(r"(\d+) (passing|failing|pending)(?: \(.*\))?$")
+_BUN_SUMMARY = re.compile(r"(\d+) (pass|fail|skip|todo)$")
+_NODE_SUMMARY = re.compile(r"[#ℹ] (pass|fail|skipped|todo|cancelled|tests) (\d+)$")
+_TAP_PLAN = re.compile(r"1\.\.(\d{1,7})$")
+
+
+def summary(output: str) -> Summary | None:
+    """The counts of a test run's final summary; None where there is none, or where two contradict each other.
+
+    Packages that a runner sums up one by one (cargo, go, dotnet) are added up.
+    """
+    lines = clean_lines(output)
+    found: list[Summary] = []
+    open_block: dict[str, Summary] = {}  # summaries that are spread over lines, by runner
+    ran = -1
+    tap_ok = tap_bad = tap_skipped = 0
+    for raw in lines:
+        line = raw.rstrip()
+        stripped = line.lstrip()
+        if not stripped:
+            continue
+        first = stripped[0]
+        if first == "=" or first.isdigit() or stripped.startswith("no tests ran"):
+            item = _counted_line(stripped, open_block, found)
+            if item:
+                found.append(item)
+                continue
+            match = _TAP_PLAN.match(stripped)
+            if match and line is stripped:
+                open_block.setdefault("tap", Summary("tap"))
+            continue
+        if first == "R" and stripped.startswith("Ran "):
+            match = _UNITTEST_RAN.match(stripped)
+            if match:
+                ran = int(match.group(1))
+            continue
+        if first in "OF" and ran >= 0:
+            match = _UNITTEST_END.match(stripped)
+            if match:
+                found.append(_unittest(ran, match.group(2) or "", match.group(1)))
+                ran = -1
+                continue
+        if first == "T" and stripped.startswith("Tests"):
+            item = _tests_line(stripped)
+            if item:
+                found.append(item)
+                continue
+        if first == "[" and "Tests run:" in stripped:
+            item = _tests_line(stripped)
+            if item:
+                found.append(item)
+            continue
+        if first == "t" and stripped.startswith("test result: "):
+            match = _CARGO_SUMMARY.match(stripped)
+            if match:
+                _add(open_block, found, "cargo", int(match[1]), int(match[2]), 0, int(match[3]))
+            continue
+        if first == "S" and stripped.startswith("Summary ["):
+            match = _NEXTEST_SUMMARY.match(stripped)
+            if match:
+                found.append(_from_counts("cargo", match.group(1)))
+            continue
+        if first in "#ℹ":
+            match = _NODE_SUMMARY.match(stripped)
+            if match:
+                _block(open_block, found, "node", match.group(1), int(match.group(2)))
+            continue
+        if (
+            first in "oF"
+            and line is stripped
+            and stripped.startswith(("ok  ", "ok \t", "ok\t", "FAIL\t", "FAIL "))
+        ):
+            match = _GO_PACKAGE.match(stripped)
+            if match and ("\t" in stripped or stripped.startswith("ok  ")):
+                good = match.group(1) == "ok"
+                _add(open_block, found, "go", int(good), int(not good), 0, 0)
+                continue
+        if first in "PF" and "! " in stripped[:9]:
+            match = _DOTNET_SUMMARY.match(stripped)
+            if match:
+                _add(open_block, found, "dotnet", int(match[2]), int(match[1]), 0, int(match[3]))
+                continue
+            match = _DOTNET_SHORT.match(stripped)
+            if match:
+                _add(open_block, found, "dotnet", int(match[2]), int(match[1]), 0, 0)
+                continue
+        if first == "O" and stripped.startswith("OK ("):
+            match = _PHPUNIT_OK.match(stripped)
+            if match:
+                found.append(Summary("phpunit", int(match.group(1))))
+                continue
+        if first in "oF" and " | " in stripped:
+            match = _DENO_SUMMARY.match(stripped)
+            if match:
+                found.append(Summary("deno", int(match[1]), int(match[2])))
+                continue
+        if line is stripped or line == stripped:
+            if stripped.startswith("ok ") and stripped[3:4].isdigit():
+                if "# skip" in stripped.lower() or "# todo" in stripped.lower():
+                    tap_skipped += 1
+                else:
+                    tap_ok += 1
+            elif stripped.startswith("not ok ") and stripped[7:8].isdigit():
+                if "# skip" in stripped.lower() or "# todo" in stripped.lower():
+                    tap_skipped += 1
+                else:
+                    tap_bad += 1
+    if "tap" in open_block and not found and tap_ok + tap_bad + tap_skipped:
+        found.append(Summary("tap", tap_ok, tap_bad, 0, tap_skipped))
+    if not found:
+        return None
+    last = found[-1]
+    if any(other.red is not last.red for other in found):
+        return None
+    return last
+
+
+def _counted_line(line: str, open_block: dict[str, Summary], found: list[Summary]) -> Summary | None:
+    """Summaries that begin with a number or a row of =."""
+    match = _PYTEST_SUMMARY.match(line)
+    if match:
+        return _from_counts("pytest", match.group(1))
+    match = _MOCHA_SUMMARY.match(line)
+    if match:
+        _block(open_block, found, "mocha", match.group(2), int(match.group(1)))
+        return None
+    match = _BUN_SUMMARY.match(line)
+    if match:
+        _block(open_block, found, "bun", match.group(2), int(match.group(1)))
+        return None
+    match = _GRADLE_SUMMARY.match(line)
+    if match:
+        done, failed, skipped = int(match[1]), int(match[2]), int(match[3] or 0)
+        return Summary("gradle", max(done - failed - skipped, 0), failed, 0, skipped)
+    match = _RSPEC_SUMMARY.match(line)
+    if match:
+        done, failed, more = int(match[1]), int(match[2]), int(match[3] or 0)
+        broken = more if match[4] and match[4].startswith("error") else 0
+        pending = more if not broken else 0
+        return Summary("rspec", max(done - failed - pending, 0), failed, broken, pending)
+    match = _EXUNIT_SUMMARY.match(line)
+    if match:
+        return Summary("exunit", max(int(match[1]) - int(match[2]), 0), int(match[2]), 0, int(match[3] or 0))
+    match = _CTEST_SUMMARY.match(line)
+    if match:
+        return Summary("ctest", max(int(match[2]) - int(match[1]), 0), int(match[1]))
+    return None
+
+
+def _tests_line(line: str) -> Summary | None:
+    """Summaries that begin with `Tests`."""
+    match = _JS_SUMMARY.match(line)
+    if match:
+        return _from_counts("vitest" if " | " in line or "Tests:" not in line else "jest", match.group(1))
+    match = _SUREFIRE_SUMMARY.match(line)
+    if match:
+        if "Time elapsed" in match.group(5):
+            return None  # one class of many
+        done, failed, broken, skipped = int(match[1]), int(match[2]), int(match[3]), int(match[4] or 0)
+        return Summary("surefire", max(done - failed - broken - skipped, 0), failed, broken, skipped)
+    match = _PHPUNIT_BAD.match(line)
+    if match:
+        counts = {name.strip(): int(number) for name, number in _LABELLED.findall(match.group(2))}
+        failed, broken, skipped = counts.get("Failures", 0), counts.get("Errors", 0), counts.get("Skipped", 0)
+        return Summary(
+            "phpunit", max(int(match.group(1)) - failed - broken - skipped, 0), failed, broken, skipped
+        )
+    return None
+
+
+def _from_counts(runner: str, text: str) -> Summary:
+    """`2 failed, 3 passed, 1 error` as a summary."""
+    result = Summary(runner)
+    for number, word in _COUNT.findall(text):
+        count = int(number)
+        if word in ("passed", "xpassed", "passing"):
+            result.passed += count
+        elif word in ("failed", "failing"):
+            result.failed += count
+        elif word in ("error", "errors"):
+            result.errors += count
+        elif word in ("skipped", "xfailed", "todo", "pending"):
+            result.skipped += count
+    return result
+
+
+def _unittest(ran: int, details: str, word: str) -> Summary:
+    counts = {name.strip(): int(number) for name, number in _LABELLED.findall(details)}
+    failed = counts.get("failures", 0) + counts.get("unexpected successes", 0)
+    broken, skipped = counts.get("errors", 0), counts.get("skipped", 0)
+    if word == "FAILED" and not failed and not broken:
+        failed = 1
+    return Summary("unittest", max(ran - failed - broken - skipped, 0), failed, broken, skipped)
+
+
+def _add(
+    open_block: dict[str, Summary],
+    found: list[Summary],
+    runner: str,
+    passed: int,
+    failed: int,
+    errors: int,
+    skipped: int,
+) -> None:
+    item = open_block.get(runner)
+    if item is None:
+        item = open_block[runner] = Summary(runner)
+        found.append(item)
+    item.passed += passed
+    item.failed += failed
+    item.errors += errors
+    item.skipped += skipped
+
+
+def _block(open_block: dict[str, Summary], found: list[Summary], runner: str, word: str, count: int) -> None:
+    """One line of a summary that gives each count its own line; a count seen again begins a new one."""
+    item = open_block.get(runner)
+    first = word in ("passing", "pass", "tests")
+    if item is None or (first and item.passed):
+        item = open_block[runner] = Summary(runner)
+        found.append(item)
+    if word in ("passing", "pass"):
+        item.passed = count
+    elif word in ("failing", "fail") or word == "cancelled":
+        item.failed += count
+    elif word in ("pending", "skip", "skipped", "todo"):
+        item.skipped += count
