@@ -32,7 +32,12 @@ from types import TracebackType
 
 from real_client.scripted_model import Json, Request, ScriptedModel, Step, news
 
-MODEL = "claude-sonnet-4-5"  # fixed: how a hook's words are delivered may differ from model to model
+# Fixed, for how a hook's words are delivered differs from model to model: a `system` message in the midst of
+# the conversation with this one, a <system-reminder> inside the tool result with older ones.
+# Result.texts_sent_to_model hides the difference.
+MODEL = "claude-opus-5-5"
+
+LOG_STDIN = "import sys; d = sys.stdin.read().strip(); open(sys.argv[1], 'a').write(d + chr(10))"
 
 Permission = Callable[[Json], Json]  # a `can_use_tool` request to {"behavior": "allow" | "deny", ...}
 
@@ -105,6 +110,19 @@ def read_jsonl(path: Path) -> list[Json]:
     return [json.loads(line) for line in lines if line.strip()]
 
 
+def _descendants(process_id: int) -> list[int]:
+    """The processes below this one, whatever group or session they are in."""
+    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
+    children: dict[int, list[int]] = {}
+    for line in listing.stdout.splitlines():
+        child, parent = line.split()
+        children.setdefault(int(parent), []).append(int(child))
+    found = children.get(process_id, [])
+    for each in found:  # grows while it is walked
+        found += children.get(each, [])
+    return found
+
+
 @dataclass
 class Client:
     """A home and a work folder for the real client, below `root`. Several runs may share them (resume)."""
@@ -152,6 +170,22 @@ class Client:
     def write_settings(self, settings: Json) -> None:
         self.settings_path.write_text(json.dumps(settings, indent=2), "utf-8")
 
+    def record_hooks(self, *events: str) -> None:
+        """Adds a hook to the settings, beside those there, that records the payloads of these events."""
+        settings: Json = {}
+        if self.settings_path.exists():
+            settings = json.loads(self.settings_path.read_text("utf-8"))
+        arguments = ["-I", "-S", "-c", LOG_STDIN, str(self.root / "hooks.jsonl")]
+        hook = {"type": "command", "command": sys.executable, "args": arguments}
+        for event in events:
+            settings.setdefault("hooks", {}).setdefault(event, []).append({"hooks": [hook]})
+        self.write_settings(settings)
+
+    def recorded(self, event: str | None = None) -> list[Json]:
+        """The recorded payloads, all or those of one event, in the order in which the hooks were called."""
+        payloads = read_jsonl(self.root / "hooks.jsonl")
+        return [each for each in payloads if event in (None, each["hook_event_name"])]
+
     def write(self, name: str, text: str) -> Path:
         """A file of the work folder."""
         path = self.work / name
@@ -176,8 +210,10 @@ class Client:
     ) -> Conversation:
         """Starts the client. With `prompt` it is one `claude -p PROMPT`; else prompts are sent by the caller.
 
-        Without `permission` every call is allowed (--dangerously-skip-permissions); with it, what would ask the
-        person asks that function. `settings` are passed on the command line, over those in the home.
+        Without `permission` every call is allowed (--dangerously-skip-permissions). With it, what would ask
+        the person asks that function, and the tools that need a person (AskUserQuestion, ExitPlanMode) are
+        there: answer the former with "allow" and an `updatedInput` that is its input and `answers`, a dict from
+        question to label. `settings` are passed on the command line, over those in the home.
         """
         assert self.executable is not None, "the client is missing"
         session_id = resume or str(uuid.uuid4())
@@ -302,9 +338,13 @@ class Conversation:
         self.model.__exit__(None, None, None)
 
     def kill(self) -> None:
-        """Ends the client and what it started (the group: a background command may outlive its parent)."""
+        """Ends the client and what it started: its commands run in sessions of their own."""
+        started = _descendants(self.process.pid) if self.process.poll() is None else []
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        for each in started:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(each, signal.SIGKILL)
         self.process.wait()
         for reader in self._readers:
             reader.join(2)

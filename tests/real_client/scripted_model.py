@@ -22,6 +22,7 @@ Kind = Literal["main", "subagent", "compaction", "side"]
 
 # Words of the client's own compaction prompt (2.1.332). The summary that it asks for carries no tool call.
 COMPACTION_PROMPT = "Your task is to create a detailed summary"
+AGENT_HEADER = "x-claude-code-agent-id"  # on the requests of a subagent, and on no other (2.1.332)
 COMPACTION_ANSWER = "<analysis>scripted</analysis>\n<summary>A scripted summary of the session.</summary>"
 
 
@@ -71,12 +72,15 @@ class Calls:
 
 @dataclass(frozen=True)
 class Fault:
-    """The provider answers with an HTTP error, for instance 400 and `prompt is too long: ...`."""
+    """The provider answers with an HTTP error. See TOO_LONG for one that makes the client compact."""
 
     status: int
     message: str
     kind: str = "invalid_request_error"
 
+
+# A client that gets this compacts the conversation on its own (PreCompact, trigger auto) and asks again.
+TOO_LONG = Fault(400, "prompt is too long: 1015000 tokens > 1000000 maximum")
 
 Answer = Text | Calls | Fault
 # A callable step sees the request body: it may wait for something, and it decides what the model says.
@@ -89,8 +93,8 @@ class Request:
 
     kind: Kind
     body: Json
-    path: str
     at: float  # time.time() on arrival
+    agent_id: str = ""  # of the subagent that asks; empty in the main conversation
 
     @property
     def leaves(self) -> list[tuple[str, str]]:
@@ -165,7 +169,11 @@ class ScriptedModel:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def play(self, script: Sequence[Step], subscripts: Mapping[str, Sequence[Step]] | None = None) -> None:
-        """Adds steps. A subagent's script is found by words that its prompt holds."""
+        """Adds steps. A subagent's script is found by words that its prompt holds.
+
+        Subagents run in the background unless the call says `run_in_background=False`; the end of one that
+        does starts another request of the main conversation, which takes a step of the main script.
+        """
         with self._lock:
             self._main += script
             for words, steps in (subscripts or {}).items():
@@ -183,10 +191,10 @@ class ScriptedModel:
 
     # -- called by the handler ---------------------------------------------------------------------------
 
-    def answer(self, path: str, body: Json) -> Answer:
+    def answer(self, body: Json, agent_id: str = "") -> Answer:
         with self._lock:
-            kind, script = self._classify(body)
-            request = Request(kind, body, path, time.time())
+            kind, script = self._classify(body, agent_id)
+            request = Request(kind, body, time.time(), agent_id)
             self.requests.append(request)
             if kind == "side":
                 return Text("ok")
@@ -198,7 +206,7 @@ class ScriptedModel:
             step = script.pop(0)
         return step(body) if callable(step) else step  # outside the lock: a callable may wait
 
-    def _classify(self, body: Json) -> tuple[Kind, list[Step]]:
+    def _classify(self, body: Json, agent_id: str) -> tuple[Kind, list[Step]]:
         messages = body.get("messages", [])
         ends = [
             text for message in messages[-2:] for _, text in _flatten(message["role"], message["content"])
@@ -207,7 +215,9 @@ class ScriptedModel:
             return "compaction", []
         if not body.get("tools"):
             return "side", []
-        # A subagent's task opens its conversation; the main one only quotes it later, in a tool call.
+        if not agent_id:
+            return "main", self._main
+        # A subagent's task opens its conversation.
         opening: list[str] = []
         for message in messages:
             if message["role"] == "assistant":
@@ -216,7 +226,7 @@ class ScriptedModel:
         for words, steps in self._subs.items():
             if any(words in text for text in opening):
                 return "subagent", steps
-        return "main", self._main
+        return "subagent", []
 
     def message(self, answer: Text | Calls, model: str) -> Json:
         """The whole message, as the API would give it without streaming."""
@@ -281,7 +291,7 @@ def _handler_for(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
                 self._answer(body)
 
         def _answer(self, body: Json) -> None:
-            answer = model.answer(self.path, body)
+            answer = model.answer(body, self.headers.get(AGENT_HEADER) or "")
             if isinstance(answer, Fault):
                 error = {"type": "error", "error": {"type": answer.kind, "message": answer.message}}
                 self._send(answer.status, json.dumps(error).encode())
