@@ -212,8 +212,8 @@ class Client:
 
         Without `permission` every call is allowed (--dangerously-skip-permissions). With it, what would ask
         the person asks that function, and the tools that need a person (AskUserQuestion, ExitPlanMode) are
-        there: answer the former with "allow" and an `updatedInput` that is its input and `answers`, a dict from
-        question to label. `settings` are passed on the command line, over those in the home.
+        there: answer the former with "allow" and an `updatedInput` that is its input and `answers`, a dict
+        from question to label. `settings` are passed on the command line, over those in the home.
         """
         assert self.executable is not None, "the client is missing"
         session_id = resume or str(uuid.uuid4())
