@@ -66,10 +66,13 @@ class _Data:
     """The lists of errors.json, read once."""
 
     __slots__ = (
+        "environment_lines",
         "environment_starts",
+        "no_error_starts",
         "shell_endings",
         "starts",
         "wrapper_contains",
+        "wrapper_lines",
         "wrapper_starts",
     )
 
@@ -79,10 +82,13 @@ class _Data:
         with open(__file__.rpartition("errors.py")[0] + "errors.json", encoding="utf-8") as file:
             lists = json.load(file)
         self.wrapper_starts: tuple[str, ...] = tuple(lists["wrapper_starts"])
+        self.wrapper_lines: frozenset[str] = frozenset(lists["wrapper_lines"])
+        self.no_error_starts: tuple[str, ...] = tuple(lists["no_error_starts"])
         self.wrapper_contains: tuple[str, ...] = tuple(lists["wrapper_contains"])
         self.shell_endings: tuple[str, ...] = tuple(lists["shell_endings"])
         self.starts: tuple[str, ...] = tuple(lists["starts"])
         self.environment_starts: tuple[str, ...] = tuple(lists["environment_starts"])
+        self.environment_lines: frozenset[str] = frozenset(lists["environment_lines"])
 
 
 _loaded: list[_Data] = []
@@ -109,7 +115,7 @@ _DURATION = re.compile(
     r"(?<![\w.])\d{1,12}(?:\.\d{1,9})? ?"
     r"(?:ns|µs|μs|us|ms|s|secs?|seconds?|mins?|minutes?|hours?|hrs?|milliseconds?|microseconds?)(?![\w])"
 )
-_THOUSANDS = re.compile(r"(?:<n>,)+<n>")
+_COMMAS = re.compile(r"(?<![\w.])\d{1,15}(?:,\d{1,15})+(?:\.\d{1,15})?(?!\w)")  # 1,234 and (12,5)
 _SEGMENT = re.compile(_TOKEN + r"|[^\W_]+|[\W_]", re.DOTALL)
 _NUMBER = re.compile(r"(?<![\w>.])[+-]?\d[\d_]*(?:\.\d+)*(?:[eE][+-]?\d+)?(?!\w)")
 _HEX = re.compile(r"(?<![0-9A-Za-z])0[xX][0-9a-fA-F]+")
@@ -152,8 +158,9 @@ def normalise_error(line: str) -> str:
         if ":" in line:
             line = _CLOCK.sub("<time>", line)
         line = _DURATION.sub("<time>", line)
+        if "," in line:
+            line = _COMMAS.sub("<n>", line)
     line = _WORD.sub(_normalise_match, line)
-    line = _THOUSANDS.sub("<n>", line)
     if len(line) > MAX_LINE:
         line = line[: MAX_LINE + 1].rpartition(" ")[0]
     return line
@@ -172,8 +179,11 @@ def _normalise_match(match: "re.Match[str]") -> str:
         word = word.rpartition("/")[2]
         if len(word) > 200:
             return "<long>"
-    normal = _normalise_word(word)
-    return normal if len(normal) <= 200 else "<long>"
+    for _ in range(3):  # what is left of a path can be a path again
+        before, word = word, _normalise_word(word)
+        if word == before:
+            break
+    return word if len(word) <= 200 else "<long>"
 
 
 def _normalise_word(word: str) -> str:
@@ -311,12 +321,13 @@ _OUT_DURATION = re.compile(
     r"(?<![\w.])(?:\d{1,4}(?:m|min|h) ?)?\d{1,12}(?:\.\d{1,9})?"
     r"(?:(?:ns|µs|μs|us|ms|s|sec|secs)| (?:ns|µs|μs|us|ms|s|secs?|seconds?|minutes?|milliseconds?))(?!\w)"
 )
-_OUT_PID = re.compile(r"(?<![\w])((?:pid|PID|Pid|process|Process)[ =:#]{1,3}|\(node:|==)\d{2,10}(?![\w.])")
+_OUT_PID = re.compile(r"(?<![\w])((?:pid|PID|Pid|process|Process)[ =:#]{1,3}|\(node:)\d{2,10}(?![\w.])")
+_OUT_TOOL_PID = re.compile(r"^(==|--)\d{2,10}(?:==|--) ", re.MULTILINE)
 _OUT_LOG_PID = re.compile(r"^((?:<time>)?[\w. :-]{0,40})\[\d{3,10}\]", re.MULTILINE)
 _OUT_PORT = re.compile(r"(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):\d{2,5}(?!\d)")
 _OUT_TEMP = re.compile(
     r"(/private)?/(?:tmp|var/tmp|dev/shm|var/folders/[^/\s]{1,20}/[^/\s]{1,60}/[TC])/"
-    r"(pytest-of-[\w.-]{1,60}/pytest-\d{1,9}|[\w.+-]{1,120})"
+    r"(pytest-of-[A-Za-z0-9_.-]{1,60}/pytest-\d{1,9}|[A-Za-z0-9_.+-]{1,120})"
 )
 _OUT_PLACE = re.compile(r"(\.[A-Za-z]{1,6}):\d{1,9}(?::\d{1,9})?(?![\w.])")
 _OUT_PLACE_PAREN = re.compile(r"(\.[A-Za-z]{1,6})(?:\(\d{1,9}(?:,\d{1,9})?\)|:\[\d{1,9},\d{1,9}\])")
@@ -347,26 +358,46 @@ def normalise_output(text: str) -> str:
         if "%" in line and len(line) <= MAX_LINE and _BAR.search(line):
             line = "<progress>"
         lines[i] = line
+    numbered = [i for i, line in enumerate(lines) if _has_digit(line)]
+    if numbered:
+        changed = _without_volatile_parts("\n".join([lines[i] for i in numbered])).split("\n")
+        for i, line in zip(numbered, changed, strict=True):
+            lines[i] = line
     text = "\n".join(lines)
-    if _has_digit(text):
-        if "-" in text:
-            text = _UUID.sub("<uuid>", text)
-        text = _DATE.sub("<time>", text)
-        text = _CLOCK.sub("<time>", text)
-        text = _OUT_DURATION.sub("<time>", text)
-        text = _OUT_HEX.sub("<hex>", text)
-        text = _OUT_PORT.sub(r"\1:<port>", text)
-        text = _OUT_TEMP.sub(_normalise_temp, text)
-        text = _OUT_HASH.sub("<id>", text)
-        text = _OUT_PID.sub(r"\1<pid>", text)
-        text = _OUT_LOG_PID.sub(r"\1[<pid>]", text)
-        text = _OUT_PLACE.sub(r"\1:<n>", text)
-        text = _OUT_PLACE_PAREN.sub(r"\1:<n>", text)
-        text = _OUT_LINE.sub(r"\1<n>", text)
-        text = _OUT_GUTTER.sub(r"\1<n>\2", text)
-    elif "/T/" in text or "tmp/" in text:
+    if "/T/" in text or "tmp/" in text or "/shm/" in text:
         text = _OUT_TEMP.sub(_normalise_temp, text)
     return _OUT_BLANKS.sub("\n\n", text).strip("\n")
+
+
+def _without_volatile_parts(text: str) -> str:
+    """Lines with their volatile parts as tokens; no pattern here reaches over the end of a line."""
+    lower = text.lower()
+    if "-" in text:
+        text = _UUID.sub("<uuid>", text)
+    if "-" in text or "/" in text:
+        text = _DATE.sub("<time>", text)
+    if ":" in text:
+        text = _CLOCK.sub("<time>", text)
+        text = _OUT_PORT.sub(r"\1:<port>", text)
+    text = _OUT_DURATION.sub("<time>", text)
+    if "0x" in lower:
+        text = _OUT_HEX.sub("<hex>", text)
+    if "tmp/" in text or "/T/" in text or "/shm/" in text:
+        text = _OUT_TEMP.sub(_normalise_temp, text)
+    text = _OUT_HASH.sub("<id>", text)
+    if "pid" in lower or "process" in lower or "(node:" in lower:
+        text = _OUT_PID.sub(r"\1<pid>", text)
+    if "==" in text or "--" in text:
+        text = _OUT_TOOL_PID.sub(r"\1<pid>\1 ", text)
+    if "[" in text:
+        text = _OUT_LOG_PID.sub(r"\1[<pid>]", text)
+    text = _OUT_PLACE.sub(r"\1:<n>", text)
+    text = _OUT_PLACE_PAREN.sub(r"\1:<n>", text)
+    if "line" in lower or "col" in lower:
+        text = _OUT_LINE.sub(r"\1<n>", text)
+    if "|" in text or "│" in text:
+        text = _OUT_GUTTER.sub(r"\1<n>\2", text)
+    return text
 
 
 def _sorted_json(text: str) -> str:
@@ -392,54 +423,89 @@ def _normalise_temp(match: "re.Match[str]") -> str:
     return whole
 
 
-# ----------------------------------------------------------------------------------------------- error lines
+# ---------------------------------------------------------------------------------------------- error lines
 
 _ERROR, _DETAIL, _MARK = 0, 1, 2  # an error; more about the last one; only the name of what failed
 
 _EXCEPTION = re.compile(
-    r"(?:[A-Za-z_][\w$]*[.:\\/]{1,2})*[A-Za-z_][\w$]*"
-    r"(?: \[[A-Za-z0-9_]+\])?(?: \(\w[\w ]*\))?(?::(?: |$)|$)"
+    r"((?:[A-Za-z_][\w$]*(?:::|[./\\]))*[A-Za-z_][\w$]*)"  # a.b.SomeError
+    r"(?: \[[A-Za-z0-9_]+\])?(?: \(\w[\w ]{0,40}\))?(?: ?:(?: |$)|$)"  # [ERR_CODE], (0 sub-exceptions), colon
 )
-_ENDS = (
-    "Error", "Exception", "Failure", "Fault", "Expired", "NotFound", "DoesNotExist", "Unavailable", "Invalid",
-    "Timeout", "Denied", "Exceeded", "Abort", "Interrupt", "ImproperlyConfigured", "StopIteration", "Refused",
-    "NotSupported", "Panic", "Conflict", "Failed",
+_ENDS = ("Error", "Exception", "Failure", "Fault", "Panic", "StopIteration", "ImproperlyConfigured", "Abort")
+_ENDS_OF_TWO_WORDS = (
+    "Expired", "NotFound", "DoesNotExist", "Unavailable", "Invalid", "Timeout", "Denied", "Exceeded",
+    "Interrupt", "Refused", "NotSupported", "Conflict", "Failed", "Required", "Disconnect", "Unauthorized",
+    "Forbidden",
 )  # fmt: skip
 _DIAGNOSTIC = re.compile(
-    r"(?:fatal )?error(?: ?\[[\w:/ -]{1,40}\]| [A-Z]{1,8}-?\d{1,6})?: ?\S", re.IGNORECASE
+    r"(?:fatal )?error(?: ?\[[\w:/ -]{1,40}\]| [A-Z]{1,8}-?\d{1,6})?: {0,3}\S", re.IGNORECASE
 )
-_TOOL = re.compile(r"[\w.+/@-]{1,80}: $")
+_TOOL = re.compile(r"[\w.+/@-]{1,80} ?: $")
 _PLACE = re.compile(r"(?::\d+|\(\d+(?:,\d+){0,3}\)|:\[\d+,\d+\]|, line \d+)(?::\d+)?(?: ?[:-]|) ?$")
+_SHELL = re.compile(
+    r"(?:-?(?:/usr)?(?:/bin/)?(?:bash|zsh|sh|dash|ksh|fish)|\(eval\)|-c|[\w./-]{1,100}\.sh)"
+    r"(?:: -c)?(?::? ?(?:line )?\d+)?: \S"
+)
 _GO_PLACE = re.compile(r"(?:vet: )?[^\s:]+\.go:\d+:\d+: \S")
 _GO_TEST_PLACE = re.compile(r"[^\s:]+_test\.go:\d+: \S")
+_PYTHON_PLACE = re.compile(r"\S+\.pyx?:\d+: (?=[A-Z])")
 _LINT = re.compile(r"\d+:\d+ +error +\S")
 _LINT_CODE = re.compile(r"[^\s:]+:\d+:\d+: [A-Z]{1,5}\d{2,5} \S")
 _KOTLIN = re.compile(r"e: (?:file://)?\S+?:\d+:\d+:? \S|e: \S+: \(\d+, \d+\): \S")
+_BUILD_TOOL = re.compile(r"\[(?:ERROR|error)\] \S+?(?::\[\d+,\d+\]|:\d+(?::\d+)?:) \S")
+_SQL = re.compile(r"ERROR \d{3,5} \(\w{2,8}\)(?: at line \d+)?: \S")
 _RUBY = re.compile(r"\S+:\d+:in .*\([A-Z][\w:]*(?:Error|Exception)\)$")
 _LEVEL = re.compile(
     r"(?<![A-Za-z])(?:INFO|DEBUG|TRACE|NOTICE|VERBOSE|WARN|WARNING)(?![A-Za-z])"
     r"|\[(?:info|debug|trace|notice|warn|warning)\]|level\"?[=:] ?\"?(?:info|debug|trace|warn)"
-    r"|^(?:info|debug|warn|warning)\b|: warning\b|Warning:"
+    r"|^(?:info|debug|warn|warning)\b|: warning\b|Warning:|npm (?:warn|notice)"
 )
 _CODE = re.compile(
-    r"(?:raise|throw|return|except|catch|try|if|elif|for|while|with|assert|import|from|def|class|const|let|var|"
-    r"print|println!|console\.\w+|logger\.\w+|log\.\w+|func|fn|expect|await|yield|export|case) ?[\w(\"'`{]"
+    r"(?:raise|throw|return|except|catch|try|if|elif|else|for|while|with|assert|import|from|def|class|const|let|"
+    r"var|print|println!|console\.\w+|logger\.\w+|log\.\w+|func|function|fn|await|yield|export|case|"
+    r"public|private|pub|async|new|expect)\b ?[\w(\"'`{]"
 )
+_CI_LOG = re.compile(r"[^\t]{1,100}\t[^\t]{1,100}\t\ufeff?\d{4}-\d\d-\d\dT[\d:.]{8,20}Z ?")
+_WORKSPACE = re.compile(
+    r"@?[\w./-]{1,80}[ :](?:build|test|typecheck|check|lint|compile|dev|start)[\w:-]{0,20}: "
+    r"|[\w.-]{0,60}[A-Za-z][\w.-]{0,20} {1,20}\| "
+)
+_ERROR_HEADING = re.compile(r"(?:[A-Z]\w* ){0,3}[Ee]rror:$")
+_EXPECTED = ("expected: ", "expected substring: ", "expected pattern: ", "expected string: ")
+_RECEIVED = (
+    "received: ",
+    "received string: ",
+    "received value: ",
+    "actual: ",
+    "actual:   ",
+    "got: ",
+    "but was: ",
+)
+_OWN_PRINTS = (
+    "console.error", "console.log", "console.warn", "console.info", "console.debug",
+)  # fmt: skip
 _HINTS = (
     "error", "exception", "fail", "fatal", "panic", "not found", "no such file", "undefined", "fault",
     "cannot", "denied", "expected", "received", "assert", "uncaught", "abort", "not a directory", "unbound",
-    "not connected", "connection", "refused", "what():", ".go:", "err_", "err!", "** (", "e  ", "e: ",
-    "is a directory", "bad ", "unexpected", "invalid", "curl: (", "multiple definition", "couldn't",
-    "could not", "no matches", "(eval):", "no matching", "no test", "what went wrong", "sqlstate",
-    "not recognized", "instruction", "read-only", "no space", "timeout", "expired", "conflict",
-    "stopiteration", "doesnotexist", "unavailable", "exceeded", "no rule", "exists", "timed out",
-    "not permitted", "improperly", "interrupt", "binary file", "parameter not", "too many", "busy",
+    "connection", "refused", "what():", ".go:", "err_", "err!", "** (", "e: ", "is a directory", "bad ",
+    "unexpected", "invalid", "curl: (", "multiple definition", "could not", "no matches", "(eval):",
+    "no matching", "no test", "what went wrong", "sqlstate", "instruction", "read-only", "no space",
+    "timeout", "expired", "conflict", "stopiteration", "doesnotexist", "unavailable", "exceeded", "no rule",
+    "exists", "timed out", "not permitted", "improperly", "interrupt", "binary file", "parameter not",
+    "too many", "busy", "xpass", "during handling", "direct cause", "disconnect", "required", "actual:",
+    "got:", "not supported", "bash:", "zsh:", "no module named", "not recognized", "not connected",
+    "console.", "stderr |", "stdout |",
 )  # fmt: skip
 
 
 def error_lines(output: str, limit: int = 20) -> list[str]:
-    """The recognised error lines of an output, stripped, in order of appearance; at most `limit`."""
-    return [text for _, text in _scan(output)[: max(limit, 0)]]
+    """The recognised error lines of an output, stripped, in order of appearance; at most `limit`.
+
+    A message that stands on the line after its heading (`panicked at src/x.rs:2:5:`) is joined to it.
+    """
+    found = _Scan(clean_lines(output)).found
+    shown = [text for kind, text in found if kind != _MARK] or [text for _, text in found]
+    return shown[: max(limit, 0)]
 
 
 def primary_error(output: str) -> str | None:
@@ -448,138 +514,299 @@ def primary_error(output: str) -> str | None:
     The last exception of the first Python traceback (with its chain), the first `E` line of pytest, the first
     diagnostic of a compiler; for a failed `expect()` its line with what was expected and received.
     """
-    found = _scan(output)
+    found = _Scan(clean_lines(output)).found
     for i, (kind, text) in enumerate(found):
         if kind != _ERROR:
             continue
-        if text.startswith("expect("):
+        if text.startswith(_JOINED):
             for detail_kind, detail in found[i + 1 : i + 3]:
                 if detail_kind != _DETAIL:
                     break
                 text += " | " + detail
         return text
-    for kind, text in found:
-        if kind == _MARK:
-            return text
-    return None
+    return found[0][1] if found else None
+
+
+_JOINED = (
+    "expect(",
+    "error: expect(",
+    "Error: expect(",
+    "npm ",
+    "Failure/Error: ",
+    "Assert",
+    "Error: Assert",
+)
 
 
 def count_errors(output: str) -> int:
     """How many errors an output reports, so that a set that shrinks can be seen."""
-    found = _scan(output)
+    found = _Scan(clean_lines(output)).found
     errors = sum(kind == _ERROR for kind, _ in found)
-    return errors or sum(kind == _MARK for kind, _ in found)
+    return errors or len(found)
 
 
-def _scan(output: str) -> list[tuple[int, str]]:
-    """Every recognised line with its kind."""
-    data = _data()
-    lines = clean_lines(output)
-    found: list[tuple[int, str]] = []
-    reasons: list[str] = []  # of pytest's short summary; used only where nothing else says more
-    traceback = -1  # the indent of an open Python traceback
-    chained = False
-    last_traceback = -1  # index in `found` of the last traceback's exception
-    in_e = False
-    expect_at = -10
-    go_test = "--- FAIL: " in output
-    diff = False
-    skip_to = -1
-    for i, raw in enumerate(lines):
-        if i <= skip_to:
-            continue
-        if traceback >= 0:
-            body = raw.lstrip(" |+")
-            indent = len(raw) - len(body)
-            if not body or indent > traceback or body.startswith(("File ", "^", "~")):
-                continue
-            was, traceback = traceback, -1
-            if not body.startswith("Traceback (most recent"):
-                name = _EXCEPTION.match(body)
-                if name and indent <= was:
-                    if _is_stop(body):
-                        continue
-                    if chained and last_traceback >= 0:
-                        found[last_traceback] = (_DETAIL, found[last_traceback][1])
-                    chained = False
-                    last_traceback = len(found)
-                    found.append((_ERROR, body.rstrip()))
-                    continue
+class _Scan:
+    """One pass over the lines of an output; `found` has every recognised line with its kind."""
+
+    __slots__ = (
+        "_chained",
+        "_data",
+        "_diff",
+        "_e_place",
+        "_expect_at",
+        "_go_tests",
+        "_in_e",
+        "_in_npm",
+        "_last_traceback",
+        "_lines",
+        "_next",
+        "_reasons",
+        "_traceback",
+        "found",
+    )
+
+    def __init__(self, lines: list[str]) -> None:
+        self.found: list[tuple[int, str]] = []
+        self._data = _data()
+        self._lines = lines
+        self._next = 0  # the line to go on with
+        self._reasons: list[str] = []  # of a summary's failed tests; used only where nothing says more
+        self._traceback = -1  # the indent of an open Python traceback
+        self._chained = False  # the next traceback goes on with the last one
+        self._last_traceback = -1  # index in `found` of the last traceback's exception
+        self._in_e = False  # within pytest's E lines
+        self._e_place = False
+        self._in_npm = 0  # lines of npm's report so far
+        self._expect_at = -100
+        self._go_tests = any(line.startswith("--- FAIL: ") for line in lines)
+        self._diff = False
+        while self._next < len(lines):
+            at = self._next
+            self._next += 1
+            self._line(at, lines[at])
+        if self._reasons and not any(kind == _ERROR for kind, _ in self.found):
+            self.found.extend((_ERROR, reason) for reason in self._reasons)
+
+    def _line(self, at: int, raw: str) -> None:
+        if "Z " in raw and raw.count("\t") >= 2:
+            prefix = _CI_LOG.match(raw)
+            if prefix:
+                raw = raw[prefix.end() :].removeprefix("##[error]")
+        if raw.startswith("INTERNALERROR> "):
+            raw = raw[15:]
+        if self._traceback >= 0 and self._in_traceback(raw):
+            return
+        if raw.startswith("E  ") or (self._in_e and raw.rstrip() == "E"):
+            self._pytest_line(at, raw)
+            return
+        self._in_e = False
         line = raw.strip()
         if len(line) < 4:
-            in_e = False
-            continue
-        if line.startswith("Traceback (most recent call last)") or (
-            line.endswith("Traceback (most recent call last):") and len(line) < 120
-        ):
-            traceback = len(raw) - len(raw.lstrip(" |+"))
-            continue
+            return
+        if line.endswith("Traceback (most recent call last):") and len(line) < 200:
+            self._traceback = len(raw) - len(raw.lstrip(" |+"))
+            return
         if line.startswith(("@@ ", "diff --git ")):
-            diff = True
+            self._diff = True
         lower = line.lower()
         for hint in _HINTS:
             if hint in lower:
                 break
         else:
-            in_e = False
-            if lower.startswith(("during handling of", "the above exc")):
-                chained = True
-            continue
+            return
         if lower.startswith(("during handling of the above", "the above exception was the direct")):
-            chained = True
-            continue
-        if raw.startswith("E  "):
-            body = line[1:].lstrip()
-            if not in_e and body and not _is_stop(body):
-                found.append((_ERROR, body))
-            in_e = True
-            continue
-        in_e = False
+            self._chained = True
+            return
         if raw[0] in "+-" and not raw.startswith(("--- FAIL: ", "-bash: ")):
-            continue
-        if lower.startswith(data.wrapper_starts) or _is_wrapper(lower, data):
-            continue
-        if line.startswith(("FAIL: ", "ERROR: ")) and line.endswith(")") and "." in line:
-            continue  # unittest's heading
+            return  # a diff
+        if self._diff and raw[0] == " ":
+            return
+        prefix = _WORKSPACE.match(line)
+        if prefix and prefix.end() < len(line):
+            line = line[prefix.end() :].strip()
+            lower = line.lower()
+        if lower in _OWN_PRINTS or lower.startswith(("stderr | ", "stdout | ")):
+            self._skip_block(at)
+            return
+        if self._special(at, raw, line, lower):
+            return
+        data = self._data
+        if _is_wrapper(lower, data):
+            return
+        if line[0] == "│":
+            line = line[1:].strip()
+            lower = line.lower()
+        if line.endswith(":"):
+            line = self._continued(at, line)
+            lower = line.lower()
+        if _is_error(line, lower, data):
+            if line.endswith("cannot find symbol"):
+                line = self._with_symbol(at, line)
+            self._add(_ERROR, line)
+            if "rror: expect(" in line or lower.endswith("equal:"):
+                self._with_diff(at)
+                self._expect_at = at
+
+    def _add(self, kind: int, line: str) -> None:
+        if kind == _ERROR and line.endswith(":"):
+            kind = _MARK  # a heading alone is the same for many errors
+        self.found.append((kind, line))
+
+    def _in_traceback(self, raw: str) -> bool:
+        """Whether the line is part of an open traceback; its last line is the exception."""
+        body = raw.lstrip(" |+")
+        indent = len(raw) - len(body)
+        if not body or indent > self._traceback or body.startswith(('File "', "^", "~")):
+            return True
+        self._traceback = -1
+        name = _EXCEPTION.match(body)
+        if not name or body.endswith("Traceback (most recent call last):"):
+            return False
+        body = body.rstrip()
+        if _is_stop(body):
+            return True
+        if self._chained and self._last_traceback >= 0:
+            self.found[self._last_traceback] = (_DETAIL, self.found[self._last_traceback][1])
+        self._chained = False
+        self._last_traceback = len(self.found)
+        self._add(_ERROR, self._continued(self._next - 1, body) if body.endswith(":") else body)
+        return True
+
+    def _pytest_line(self, at: int, raw: str) -> None:
+        """A line that pytest marks with E: the first of a run is the exception, the others explain it."""
+        body = raw[1:].strip()
+        if body and not _is_stop(body):
+            if not self._in_e:
+                self._e_place = body.startswith(
+                    'File "'
+                )  # of an error of syntax; its message is further down
+                if not self._e_place:
+                    self._add(_ERROR, self._continued(at, body) if body.endswith(":") else body)
+            elif self._e_place and _exception_name(body):
+                self._add(_ERROR, body)
+                self._e_place = False
+        self._in_e = True
+
+    def _skip_block(self, at: int) -> None:
+        """What a test printed itself, up to the next empty line."""
+        while self._next < len(self._lines) and self._next < at + 200 and self._lines[self._next].strip():
+            self._next += 1
+
+    def _continued(self, at: int, line: str) -> str:
+        """A heading that ends in a colon, with the message on one of the next lines."""
+        for raw in self._lines[at + 1 : at + 4]:
+            following = raw.strip()
+            if raw.startswith("E "):
+                following = raw[1:].strip()
+            if following and not following.startswith(("+ actual", "at ", "File ", "^", "|", "-->", "{")):
+                return line + " " + following if following[0] not in "+-" else line
+            if following:
+                break
+        return line
+
+    def _with_diff(self, at: int) -> None:
+        """The first line expected and the first received, where they are shown as a diff."""
+        begun = False
+        seen = ""
+        for raw in self._lines[at + 1 : at + 30]:
+            line = raw.strip()
+            if line.startswith(("- Expected", "+ Expected", "+ actual - ", "+ expected - ", "- Snapshot")):
+                begun = True
+            elif line.startswith(("> ", "at ", "●", "❯", "code:")):
+                return
+            elif begun and line[:1] in ("+", "-") and line[:1] != seen and not line.startswith("+ Received"):
+                self.found.append((_DETAIL, line))
+                if seen:
+                    return
+                seen = line[0]
+
+    def _with_symbol(self, at: int, line: str) -> str:
+        """javac names the symbol that it cannot find some lines further down."""
+        for raw in self._lines[at + 1 : at + 5]:
+            _, mark, symbol = raw.partition("symbol: ")
+            if mark:
+                return line + ": " + symbol.strip()
+        return line
+
+    def _special(self, at: int, raw: str, line: str, lower: str) -> bool:
+        """Lines that mean something only with those around them, or in one runner's output."""
         if line.startswith(("FAILED ", "ERROR ")) and ("::" in line or ".py" in line):
             reason = line.partition(" - ")[2]
             if reason and not _is_stop(reason):
-                reasons.append(reason)
-            continue
+                self._reasons.append(reason)
+            return True
+        if line.startswith(("FAIL: ", "ERROR: ")) and line.endswith(")") and " (" in line and "." in line:
+            return True  # unittest's heading
         if line.startswith("--- FAIL: "):
-            found.append((_MARK, line))
-            continue
+            self._add(_MARK, line)
+            return True
+        if line[0] == "_" and line.endswith("___") and " ERROR collecting " in line:
+            following = self._continued(at, "").strip()
+            if following and not following.startswith(("Traceback", "/", "___", "ImportError while")):
+                self._add(_MARK, following)
+            return True
+        if line.startswith("[XPASS(strict)]"):
+            self._add(_ERROR, line)
+            return True
         if line.startswith("thread '") and " panicked at " in line:
-            following = lines[i + 1].strip() if i + 1 < len(lines) else ""
-            if line.endswith(":") and following:
-                line += " " + following
-                skip_to = i + 1
-            found.append((_ERROR, line))
-            continue
+            if line.endswith(":"):
+                line = self._continued(at, line)
+                self._next = at + 2
+            self._add(_ERROR, line)
+            return True
         if line in ("error: |-", "error: |", "error: >-"):
-            following = lines[i + 1].strip() if i + 1 < len(lines) else ""
+            following = self._lines[at + 1].strip() if at + 1 < len(self._lines) else ""
             if following:
-                found.append((_ERROR, following))
-                skip_to = i + 1
-            continue
-        if line.startswith(("Expected: ", "Received: ", "Expected substring: ", "Received string: ")):
-            found.append((_DETAIL if i - expect_at <= 8 else _ERROR, line))
-            expect_at = max(expect_at, i - 4)
-            continue
-        if line.startswith("expect(") and ("received" in line or "expected" in line):
-            found.append((_ERROR, line))
-            expect_at = i
-            continue
-        if go_test and _GO_TEST_PLACE.match(line):
-            found.append((_ERROR, line))
-            continue
-        if diff and raw[0] == " " and not line.startswith("error"):
-            continue
-        if _is_error(line, lower, data):
-            found.append((_ERROR, line))
-    if reasons and not any(kind == _ERROR for kind, _ in found):
-        found.extend((_ERROR, reason) for reason in reasons)
-    return found
+                if following.endswith(":"):
+                    following = self._continued(at + 1, following)
+                self._add(_ERROR, following)
+                self._with_diff(at + 1)
+                self._expect_at = at
+                self._next = at + 2
+            return True
+        if line.startswith("expect("):
+            if line[-1] not in ";{(,":
+                self._add(_ERROR, line)
+                self._with_diff(at)
+                self._expect_at = at
+            return True
+        if lower.startswith(("error: expect(", "assert.", "failure/error: ")):
+            self._expect_at = at
+            return False
+        if lower.startswith(_EXPECTED):
+            if at - self._expect_at <= 12:
+                self._add(_DETAIL, line)
+            elif any(near.strip().lower().startswith(_RECEIVED) for near in self._lines[at + 1 : at + 3]):
+                self._add(_ERROR, line)
+                self._expect_at = at
+            return True
+        if lower.startswith(_RECEIVED):
+            if at - self._expect_at <= 12:
+                self._add(_DETAIL, line)
+            return True
+        if lower.startswith(("npm error", "npm err!")):
+            if not _is_wrapper(lower, self._data) and len(line) > 14:
+                close = at - self._in_npm <= 2 and self._in_npm > 0
+                self._add(_DETAIL if close else _ERROR, line)
+                self._in_npm = at
+            elif self._in_npm:
+                self._in_npm = at
+            return True
+        if self._go_tests and _GO_TEST_PLACE.match(line):
+            self._add(_ERROR, line)
+            return True
+        if line.endswith("rror:") and (_ERROR_HEADING.match(line) or line == "Warning, treated as error:"):
+            joined = self._continued(at, line)
+            if joined is not line:
+                self._add(_ERROR, joined)
+            return True
+        place = _PYTHON_PLACE.match(line)
+        if place:
+            rest = line[place.end() :]
+            if ": " in rest and _exception_name(rest):
+                self._add(_ERROR, rest)
+                return True
+        return False
 
 
 def _is_stop(body: str) -> bool:
@@ -588,68 +815,81 @@ def _is_stop(body: str) -> bool:
 
 
 def _is_wrapper(lower: str, data: _Data) -> bool:
-    for phrase in data.wrapper_contains:
-        if phrase in lower:
-            return True
-    return lower.startswith(("make: ***", "make[", "gmake: ***", "ninja: build stopped", "found "))
+    if lower.startswith(data.wrapper_starts) or lower in data.wrapper_lines:
+        return True
+    return any(phrase in lower for phrase in data.wrapper_contains)
+
+
+def _exception_name(line: str) -> str:
+    """The exception's name where the line is `pkg.SomeError: message` or only `SomeError`; else empty."""
+    match = _EXCEPTION.match(line)
+    if not match:
+        return ""
+    name = match.group(1)
+    last = name
+    for mark in "./\\:":
+        last = last.rpartition(mark)[2]
+    if not last[:1].isupper():
+        return ""
+    if name.endswith(_ENDS):
+        return name
+    if name.endswith(_ENDS_OF_TWO_WORDS) and last[1:] != last[1:].lower() and ": " in line:
+        return name
+    return ""
 
 
 def _is_error(line: str, lower: str, data: _Data) -> bool:
     first = line[0]
-    if first in "✓✔√#>*|│•●$\"'{}" and not lower.startswith(data.starts):
+    known = lower.startswith(data.starts)
+    if not known:
+        if first in "✓✔√#>*|•●$\"'{}" or lower.startswith(data.no_error_starts) or _CODE.match(line):
+            return False
+    elif lower.endswith("exiting with code 0"):
         return False
-    if lower.startswith(
-        ("ok ", "pass", "(pass)", "test ", "tests ", "<", "http://", "https://", "- ", "// ")
-    ):
+    at = lower.find("error")
+    if at and _LEVEL.search(line[:at] if 0 < at < 80 else line[:60]):
         return False
-    if _LEVEL.search(line[:80]):
-        return False
-    if _CODE.match(line):
-        return False
-    if lower.startswith(data.starts):
+    if known:
         return True
-    if lower.endswith(data.shell_endings) and ": " in line:
+    if first in "zb-/(s." and (shell := _SHELL.match(line)):
+        return line[shell.end() - 1] != "`"  # the line that bash quotes after an error of syntax
+    tail = lower.partition(" (os error ")[0] if lower.endswith(")") else lower
+    if tail.endswith(data.shell_endings) and ": " in line and len(line) < 500 and line[0] != "[":
         return True
     if first == "e" and _KOTLIN.match(line):
         return True
-    if "error" in lower or "Exception" in line:
+    if at >= 0:
         match = _DIAGNOSTIC.search(line)
         if match:
             before = line[: match.start()]
-            if not before or _TOOL.match(before) or (len(before) < 300 and _PLACE.search(before)):
+            if not before:
+                return not (first == "e" and line[-1] in ",;{([")  # a property in source code
+            if _TOOL.match(before) or (len(before) < 300 and _PLACE.search(before)):
                 return True
-            if before.startswith("[ERROR] ") and _PLACE.search(before):
-                return True
-    match = _EXCEPTION.match(line)
-    if match:
-        name = (
-            match.group().partition(":")[0].partition(" ")[0] if "::" not in match.group() else match.group()
-        )
-        name = name.rstrip(": ")
-        if name.endswith(_ENDS) and name[0] != "_" and any(c.isupper() for c in name):
-            return True
-    if line.startswith("[ERROR] ") and _PLACE.search(line.partition("] ")[2].partition("] ")[0] + "] "[:1]):
+    if _exception_name(line):
+        return line[-1] not in ",;{"
+    if first == "[" and _BUILD_TOOL.match(line):
         return True
     if ".go:" in line and _GO_PLACE.match(line):
         return True
     if first.isdigit() and _LINT.match(line):
         return True
-    if _LINT_CODE.match(line) or _RUBY.match(line):
+    if _LINT_CODE.match(line) or (line[-1] == ")" and _RUBY.match(line)):
         return True
     if "undefined reference to" in line or "multiple definition of" in line:
         return True
-    if line.startswith(("npm error ", "npm ERR! ")):
+    if line.endswith("failed.") and ": Assertion `" in line:
         return True
-    if line.startswith("what():") or (line.endswith("failed.") and ": Assertion `" in line):
+    if first == "E" and _SQL.match(line):
         return True
-    return line.startswith(("ERROR: ", "FATAL ", "FATAL: ", "ERROR:  ", "Error - "))
+    return _is_environment(line, lower, data)
 
 
-# ---------------------------------------------------------------------------------------- environment errors
+# ----------------------------------------------------------------------------------------- environment errors
 
 _SH_NOT_FOUND = re.compile(r"(?:\S+: )?(?:line )?\d+: (\S+): (?:command )?not found$")
-_EVAL = re.compile(r"\(eval\):\d+: command not found: \S")
-_ENV = re.compile(r"env: .{1,200}: No such file or directory$")
+_ZSH_NOT_FOUND = re.compile(r"(?:\(eval\)|-?zsh)(?::\d+)?: command not found: \S")
+_ENV = re.compile(r"(?:/usr/bin/)?env: .{1,200}: No such file or directory$")
 _CD = re.compile(
     r"(?:\S+: )?(?:line \d+: |\d+: |\(eval\):)?cd:(?:\d+:)? .{1,300}"
     r"|(?:\S+:)?cd:\d+: no such file or directory: "
@@ -669,41 +909,32 @@ def environment_error(output: str) -> str | None:
     data = _data()
     for raw in clean_lines(output):
         line = raw.strip()
-        if len(line) < 8 or len(line) > 500:
-            continue
-        lower = line.lower()
-        if _is_environment(line, lower, data):
+        if 8 <= len(line) <= 500 and _is_environment(line, line.lower(), data):
             return normalise_error(line)
     return None
 
 
 def _is_environment(line: str, lower: str, data: _Data) -> bool:
-    if lower.startswith(data.environment_starts):
+    if lower.startswith(data.environment_starts) or lower in data.environment_lines:
         return True
-    if "not found" in lower:
-        if (
-            lower.endswith(": command not found")
-            or _EVAL.match(line)
-            or "zsh: command not found: " in line[:60]
-        ):
-            return True
-        if _SH_NOT_FOUND.match(line):
-            return True
+    if "not found" in lower and (
+        lower.endswith(": command not found") or _ZSH_NOT_FOUND.match(line) or _SH_NOT_FOUND.match(line)
+    ):
+        return True
     if "o such file or directory" in line:
-        if line.startswith("env: ") and _ENV.match(line):
+        if "env: " in line[:15] and _ENV.match(line):
             return True
         if "cd:" in line[:80] and _CD.match(line):
             return True
-        if "bad interpreter" in line:
+        if "bad interpreter" in line or line.startswith("fatal: cannot change to "):
             return True
     if "ENOENT" in line and "spawn" in line and _SPAWN.search(line):
         return True
     if "No module named" in line and _MODULE.match(line):
         return True
-    if (
-        "is not recognized as an internal or external command" in line
-        or "is not recognized as the name of a" in line
-    ):
+    if "is not recognized as an internal or external command" in line:
+        return True
+    if "is not recognized as the name of a" in line or "is not recognized as a name of a" in line:
         return True
     if line.endswith("Permission denied") and _DENIED.match(line):
         return True

@@ -81,7 +81,8 @@ def _bare(name: str) -> str:
     """A test's name without its duration."""
     name = name.strip()
     if name and name[-1] in "sm)]" and any(c.isdigit() for c in name[-24:]):
-        name = _DURATION.sub("", name).rstrip()
+        head, tail = name[:-60], name[-60:]
+        name = (head + _DURATION.sub("", tail)).rstrip()
     return name
 
 
@@ -173,7 +174,6 @@ _JUNIT_CLASS = re.compile(r'\bclassname="([^"]*)"')
 _JS_FILE = re.compile(
     r"(?:FAIL|❌|❯|×) +(?:\|?[\w@/-]+\|? +)?(\S+\.(?:[cm]?[jt]sx?|vue|svelte))(?: > (.*))?$"
 )
-_FILE_ONLY = re.compile(r"FAIL +(\S+\.(?:[cm]?[jt]sx?|vue|svelte))(?: \(.*\))?$")
 
 
 def _read(lines: list[str], found: _Found) -> None:
@@ -181,6 +181,7 @@ def _read(lines: list[str], found: _Found) -> None:
     phpunit_section = False
     surefire_list = False
     testcase = ""
+    suite = ""  # the file whose failures jest is listing
     add = found.add
     for i, raw in enumerate(lines):
         line = raw.strip()
@@ -203,13 +204,17 @@ def _read(lines: list[str], found: _Found) -> None:
                     add("unittest", id + rest)
                     continue
             if line.startswith("FAIL "):
-                match = _JS_FILE.match(_bare(line))
+                bare = _bare(line)
+                broken = bare.endswith(" ]")
+                if broken:
+                    bare = bare.partition(" [ ")[0]
+                match = _JS_FILE.match(bare)
                 if match:
-                    file, name = match.groups()
-                    if name and not name.startswith("["):
-                        add("js file", f"{file} > {name}", file)
-                    elif "[ " in line:
-                        add("js file", file, file)
+                    suite, name = match.groups()
+                    if name:
+                        add("js file", f"{suite} > {name}", suite)
+                    elif broken:
+                        add("js file", suite, suite)
                     continue
             if line.startswith("FAIL ["):
                 match = _CARGO_NEXTEST.match(line)
@@ -243,7 +248,7 @@ def _read(lines: list[str], found: _Found) -> None:
             if line.startswith("test ") and " ... FAILED" in line:
                 match = _CARGO.match(line)
                 if match:
-                    add("cargo", match.group(1))
+                    add("cargo", match.group(1).removesuffix(" - should panic"))
                     continue
         elif first == "n":
             if line.startswith("not ok"):
@@ -256,17 +261,13 @@ def _read(lines: list[str], found: _Found) -> None:
                 continue
         elif first == "●":
             name = line[1:].strip()
-            if name and not name.startswith(("Console", "Test suite failed to run")) and "›" in name:
-                add("js title", _bare(name))
-            elif name.endswith("Test suite failed to run") and name[0] not in "T":
-                add("js title", name)
-            elif (
-                name
-                and raw.startswith("  ● ")
-                and "›" not in name
-                and not name.startswith(("Console", "Cannot"))
-            ) and name != "Test suite failed to run":
-                add("js title", _bare(name))
+            if name == "Test suite failed to run":
+                if suite:
+                    add("js title", suite, suite)
+            elif name.endswith(" › Test suite failed to run"):
+                add("js title", name.partition(" › ")[0])
+            elif name and not name.startswith(("Console", "Cannot ")):
+                add("js title", _bare(name), suite)
             continue
         elif first in "✕✖×✗✘":
             name = _bare(line[1:].strip())
@@ -324,7 +325,7 @@ def _read(lines: list[str], found: _Found) -> None:
             if line.endswith((" failing", " failing:")) and line.partition(" ")[0].isdigit():
                 mocha_section = True
                 continue
-            if line.startswith("There w") is False and ") " in line[:8]:
+            if ") " in line[:8]:
                 match = _EXUNIT.match(line)
                 if match:
                     add("exunit", f"{match.group(3)} {match.group(2)}")
