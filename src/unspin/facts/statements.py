@@ -1,0 +1,379 @@
+"""Source text of any language, cut into statements: tokens without comments, white space and quote style.
+
+This is no parser. It knows strings, comments, brackets, blocks and line ends well enough to put the lines of one
+call together and to keep a block's statements apart from the statement that opens it. Snippets that begin or end
+in the middle are read as far as they go. One pass, linear in the text, never raises.
+
+What it does not know: grammar. Where a brace is a block and where a literal is a guess from the token before it.
+"""
+
+import re
+
+WORD, NUMBER, STRING, OPERATOR, BLOCK = "w", "n", "s", "o", "b"
+
+_LANGUAGES = {
+    **dict.fromkeys("py pyi pyx".split(), "python"),
+    **dict.fromkeys("rb rake cr".split(), "ruby"),
+    **dict.fromkeys("ex exs".split(), "elixir"),
+    **dict.fromkeys("sh bash bats zsh".split(), "shell"),
+    **dict.fromkeys("pl pm t r jl nim yml yaml toml feature robot tcl".split(), "hash"),
+    **dict.fromkeys("lua sql hs elm".split(), "dash"),
+    **dict.fromkeys("js jsx ts tsx mjs cjs mts cts vue svelte astro coffee".split(), "js"),
+    **dict.fromkeys("kt kts swift groovy scala dart java php phpt".split(), "braces"),
+    **dict.fromkeys("go rs c h cc cpp cxx hpp hh hxx cs fs vb m mm zig d".split(), "literals"),
+    **dict.fromkeys("clj cljs cljc el lisp scm rkt".split(), "lisp"),
+    **dict.fromkeys("erl hrl".split(), "erlang"),
+}
+_COMMENT = {
+    "python": "#",
+    "ruby": "#",
+    "elixir": "#",
+    "shell": "#",
+    "hash": "#",
+    "dash": "--",
+    "lisp": ";",
+    "erlang": "%",
+}
+
+_TOKEN = re.compile(
+    r"(?P<nl>\r\n|\n|\r)|(?P<ws>[^\S\r\n]+)"
+    r"|(?P<triple>[rRbBfFuU]{0,2}(?:\"\"\"|'''))"
+    r"|(?P<raw>r#+\")"
+    r"|(?P<quote>(?:[rbfuRBFU]{1,2}|@|\$@?|@\$)?\"|(?:[rbfuRBFU]{1,2})?')"
+    r"|(?P<tick>`)"
+    r"|(?P<num>\d[\w]*(?:\.\d[\w]*)?(?:(?<=[eE])[+-]\d+)?)"
+    r"|(?P<word>[^\W\d][\w$]*|\$[\w$]*)"
+    r"|(?P<op>\\.|===|!==|==|!=|<=>|<=|>=|=>|->|&&|\|\||::|:=|\?\.|\.\.\.|\.\.|=~|!~|\|>|<-|\+=|-=|/\*|//|--|.)"
+)
+_DOUBLE = re.compile(r"(?:[^\"\\\r\n]|\\.|\\\r?\n)*+")
+_SINGLE = re.compile(r"(?:[^'\\\r\n]|\\.|\\\r?\n)*+")
+_TICKED = re.compile(r"\\.|`|\$\{|[{}]|\\\n", re.DOTALL)
+_REGEX = re.compile(r"/(?![*/])(?:[^/\\\r\n\[]|\\.|\[(?:[^\]\\\r\n]|\\.)*+\])++/[a-z]*")
+_CHAR = re.compile(r"'(?:\\[^'\n]{1,8}|[^'\\\n])'")
+_LINE_END = re.compile(r"[\r\n]|\Z")
+_REGEX_AFTER = frozenset("( , = : [ ! & | ? { } ; => && || == === != !== =~ !~ -> return and or not".split())
+_JOINS_NEXT = frozenset("= == === != !== && || . => := + ?. :: and or not \\\n".split())
+_STARTS_JOINED = re.compile(r"\s*(?=\.(?!\d)[A-Za-z_]|\?\.|&&|\|\||\|>|::|->|===?\s|!==?\s|[?:]\s\S)")
+_NO_BLOCK_AFTER = frozenset(
+    "= ( [ , : := return ? && || + import export const let var default yield await in of case typeof from ... $".split()
+)
+_HEADS = frozenset(
+    "if for while switch match else try catch finally do func fn fun def class struct impl trait mod enum interface type"
+    " namespace module union unsafe loop select go defer pub void static public private protected internal async test"
+    " suite describe extern union object override open abstract sealed template using lock foreach TEST TEST_F TEST_P"
+    " TEST_CASE SECTION SCENARIO GIVEN WHEN THEN SUBCASE".split()
+)
+_PYTHON_LOOK = re.compile(
+    r"^[ \t]*(?:def|class|async def|if|for|with|elif|else|try|except)\b[^\n{]*:[ \t]*(?:#.*)?$|^[ \t]*(?:assert |from \S+ import|@pytest)|self\.",
+    re.MULTILINE,
+)
+_RUBY_LOOK = re.compile(r"^[ \t]*(?:end|require ['\"].*|.*\bdo(?: \|.*\|)?)[ \t]*$", re.MULTILINE)
+_HASH_LOOK = re.compile(r"^[ \t]*# \S", re.MULTILINE)
+_BRACE_LOOK = re.compile(r"[{;][ \t]*$|^[ \t]*//|=>|\bconst |\bexpect\(", re.MULTILINE)
+
+
+class Statement:
+    """One statement: its tokens without those of the blocks in it, and where it stands."""
+
+    __slots__ = ("blocks", "column", "parent", "start", "tokens")
+
+    def __init__(self, start: int, column: int, parent: "Statement | None") -> None:
+        self.start = start
+        self.column = column
+        self.parent = parent
+        self.tokens: list[tuple[str, str]] = []
+        self.blocks: list[int] = []  # where its blocks begin
+
+
+class Text:
+    """What was read: the statements in order, the language it was read as, the words of its comments."""
+
+    __slots__ = ("comments", "language", "statements")
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self.statements: list[Statement] = []
+        self.comments: list[str] = []
+
+
+def language_of(path: str, text: str) -> str:
+    """The family of languages that decides about comments and braces, by extension, else by the look of the text."""
+    known = _LANGUAGES.get(path.rpartition(".")[2].lower() if "." in path else "")
+    if known:
+        return known
+    sample = text[:20000]
+    if _BRACE_LOOK.search(sample):
+        return "js"
+    if _PYTHON_LOOK.search(sample):
+        return "python"
+    if _RUBY_LOOK.search(sample):
+        return "ruby"
+    return "python" if _HASH_LOOK.search(sample) else "js"
+
+
+def read(text: str, language: str) -> Text:
+    """Cut `text` into statements. Linear; never raises."""
+    out = Text(language)
+    comment = _COMMENT.get(language, "//")
+    braces_are_blocks = language in ("js", "braces", "literals", "shell", "hash")
+    # One frame for each open block: the statement being read in it and the brackets open in that.
+    current: Statement | None = None
+    brackets: list[str] = []
+    frames: list[tuple[Statement | None, list[str]]] = []
+    unclosed: set[str] = set()  # kinds of multi-line string that have no end: never searched again
+    no_regex_before = 0
+    line_start = 0
+    pos = 0
+    size = len(text)
+    match = _TOKEN.match
+
+    def put(kind: str, value: str, at: int) -> None:
+        nonlocal current
+        if current is None:
+            current = Statement(at, at - line_start, frames[-1][0] if frames else None)
+            out.statements.append(current)
+        tokens = current.tokens
+        if kind == STRING and tokens and tokens[-1][0] == STRING and language in ("python", "literals", "js"):
+            tokens[-1] = (STRING, tokens[-1][1] + value)  # adjacent strings are one
+            return
+        tokens.append((kind, value))
+
+    while pos < size:
+        found = match(text, pos)
+        if found is None:  # cannot be: the last branch takes any character
+            pos += 1
+            continue
+        kind = found.lastgroup
+        value = found.group()
+        at = pos
+        pos = found.end()
+        if kind == "ws":
+            continue
+        if kind == "nl":
+            line_start = pos
+            if current is None or brackets:
+                continue
+            last = current.tokens[-1]
+            if last[0] == OPERATOR and last[1] in ("\\\n", "\\"):
+                current.tokens.pop()
+                if not current.tokens:
+                    out.statements.pop()
+                    current = None
+                continue
+            if language != "python":
+                if last[1] in _JOINS_NEXT and last[0] in (OPERATOR, WORD):
+                    continue
+                joined = _STARTS_JOINED.match(text, pos)
+                if joined:
+                    pos = joined.end()
+                    continue
+            current = None
+            continue
+        if kind == "word":
+            put(WORD, value, at)
+            continue
+        if kind == "num":
+            put(NUMBER, value, at)
+            continue
+        if kind in ("triple", "raw"):
+            end_mark = value[-3:] if kind == "triple" else '"' + "#" * (len(value) - 2)
+            end = -1 if end_mark in unclosed else text.find(end_mark, pos)
+            if end < 0:
+                unclosed.add(end_mark)
+                continue
+            if current is None and kind == "triple":
+                out.comments.append(text[pos:end])  # a docstring
+            else:
+                put(STRING, _dedent(text[pos:end]), at)
+            pos = end + len(end_mark)
+            continue
+        if kind == "quote":
+            mark = value[-1]
+            if mark == "'" and len(value) == 1 and language in ("literals", "lisp", "erlang", "dash"):
+                char = _CHAR.match(text, at)
+                if char is None:
+                    put(OPERATOR, "'", at)  # a lifetime, a quoted form, a prime
+                else:
+                    put(STRING, char.group()[1:-1], at)
+                    pos = char.end()
+                continue
+            body = (_DOUBLE if mark == '"' else _SINGLE).match(text, pos)
+            end = body.end() if body else pos
+            if text.startswith(mark, end):
+                put(STRING, text[pos:end], at)
+                pos = end + 1
+            elif (
+                mark == '"'
+                and language in ("ruby", "elixir", "shell", "hash", "braces")
+                and '"' not in unclosed
+            ):
+                end = text.find('"', end)  # strings over several lines
+                if end < 0:
+                    unclosed.add('"')
+                else:
+                    put(STRING, _dedent(text[pos:end]), at)
+                    pos = end + 1
+            continue
+        if kind == "tick":
+            end = -1 if "`" in unclosed else _tick_end(text, pos, language)
+            if end < 0:
+                unclosed.add("`")
+                continue
+            put(STRING, _dedent(text[pos:end]), at)
+            pos = end + 1
+            continue
+        # operators, brackets, comments
+        if value[0] == "/" and language in ("js", "literals", "braces") and value in ("/*", "//"):
+            if value == "//":
+                end_found = _LINE_END.search(text, pos)
+                end = end_found.start() if end_found else size
+                out.comments.append(text[pos:end])
+                pos = end
+                continue
+            end = -1 if "*/" in unclosed else text.find("*/", pos)
+            if end < 0:
+                unclosed.add("*/")
+                continue
+            out.comments.append(text[pos:end])
+            pos = end + 2
+            continue
+        if value[0] == comment[0] and text.startswith(comment, at):
+            if not (
+                comment == "#" and language in ("shell", "hash") and at > 0 and not text[at - 1].isspace()
+            ):
+                end_found = _LINE_END.search(text, at)
+                end = end_found.start() if end_found else size
+                out.comments.append(text[at + len(comment) : end])
+                pos = end
+                continue
+        elif value == "#" and language == "braces" and text.startswith("# ", at):  # PHP
+            end_found = _LINE_END.search(text, at)
+            end = end_found.start() if end_found else size
+            out.comments.append(text[at + 1 : end])
+            pos = end
+            continue
+        if value[0] == "/" and language in ("js", "ruby", "hash", "elixir") and at >= no_regex_before:
+            before = current.tokens[-1][1] if current and current.tokens else ""
+            if not before or before in _REGEX_AFTER:
+                whole = _REGEX.match(text, at)
+                if whole:
+                    put(STRING, whole.group(), at)
+                    pos = whole.end()
+                    continue
+                end_found = _LINE_END.search(text, at)
+                no_regex_before = end_found.start() if end_found else size
+        if value == "\\" or (value[0] == "\\" and len(value) == 2):
+            put(OPERATOR, value, at)
+            continue
+        if (
+            value == ":"
+            and language in ("ruby", "elixir")
+            and text[at - 1 : at] not in (":",)
+            and not (at > 0 and (text[at - 1].isalnum() or text[at - 1] in "_?!\"'"))
+        ):
+            symbol = match(text, pos)
+            if symbol is not None and symbol.lastgroup == "word":
+                put(STRING, ":" + symbol.group(), at)
+                pos = symbol.end()
+                continue
+        if value in ("(", "["):
+            put(OPERATOR, value, at)
+            brackets.append(value)
+        elif value in (")", "]"):
+            wanted = "(" if value == ")" else "["
+            if wanted in brackets[-8:]:
+                while brackets.pop() != wanted:
+                    pass
+            elif brackets and len(brackets) > 8:
+                brackets.pop()
+            put(OPERATOR, value, at)
+        elif value == "{":
+            if braces_are_blocks and _opens_block(current, brackets, language):
+                put(BLOCK, "{}", at)
+                if current is not None:
+                    current.blocks.append(at)
+                frames.append((current, brackets))
+                current, brackets = None, []
+            else:
+                put(OPERATOR, "{", at)
+                brackets.append("{")
+        elif value == "}":
+            if "{" in brackets[-64:]:
+                while brackets.pop() != "{":
+                    pass
+                put(OPERATOR, "}", at)
+            elif frames:
+                current, brackets = frames.pop()
+            elif current is not None:
+                put(OPERATOR, "}", at)
+        elif value == ";":
+            head = current.tokens[0][1] if current and current.tokens else ""
+            if brackets or head in ("for", "if", "switch", "while"):
+                put(OPERATOR, ";", at)
+            else:
+                current = None
+        else:
+            put(OPERATOR, value, at)
+    return out
+
+
+def _opens_block(current: "Statement | None", brackets: "list[str]", language: str) -> bool:
+    if current is None or not current.tokens:
+        return False  # a row of a table, or a bare block: a literal tells more
+    tokens = current.tokens
+    kind, last = tokens[-1]
+    first = tokens[0][1]
+    if kind == BLOCK or last in (")", "=>", "->"):
+        return True
+    if (
+        first in ("if", "for", "switch", "while", "guard")
+        and not brackets
+        and last not in ("=", ":=", ",", "return")
+    ):
+        return True
+    if kind in (STRING, NUMBER):
+        return not brackets and first in ("@", "describe", "it", "test", "context", "suite")
+    if last in _NO_BLOCK_AFTER:
+        return False
+    if last in (">", "]", "?", "!", "}"):  # a return type, `Promise<void> {`, or `new int[] {`
+        return not brackets and not any(value in ("=", ":=", "new") for _, value in tokens[:40])
+    if kind == OPERATOR:
+        return False
+    if language == "literals":
+        if len(tokens) > 1 and last in ("struct", "interface", "enum") and first != last:
+            return False  # `[]struct{`: the type in front of a table
+        return first in _HEADS or last in _HEADS
+    if brackets and language == "js":
+        return last in ("do", "try", "else", "finally", "class") or first in ("class", "function")
+    return True
+
+
+def _tick_end(text: str, pos: int, language: str) -> int:
+    """Where a back-quoted string ends; templates nest through `${ }`."""
+    if language != "js":
+        return text.find("`", pos)
+    depth: list[str] = ["`"]
+    for found in _TICKED.finditer(text, pos):
+        mark = found.group()
+        if mark == "`":
+            if depth[-1] == "`":
+                depth.pop()
+                if not depth:
+                    return found.start()
+            else:
+                depth.append("`")
+        elif mark == "${":
+            if depth[-1] == "`":
+                depth.append("{")
+        elif mark == "{" and depth[-1] == "{":
+            depth.append("{")
+        elif mark == "}" and depth[-1] == "{":
+            depth.pop()
+    return -1
+
+
+def _dedent(text: str) -> str:
+    """A string over several lines without its indentation: formatters move it."""
+    if "\n" not in text:
+        return text
+    return "\n".join(line.strip() for line in text.splitlines())
