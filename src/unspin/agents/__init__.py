@@ -1,0 +1,52 @@
+"""What faces the agents: one file for each agent's protocol.
+
+``AGENTS`` is the one list: the name that people type, and the module. A module offers
+``read(payload, known) -> Incoming`` and ``answer(incoming, responses) -> Answer``, and for
+``unspin install`` an ``installer`` (see CONTRIBUTING.md, "Add an agent").
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from unspin.events import Event
+
+AGENTS: dict[str, str] = {
+    "claude-code": "unspin.agents.claude_code",
+}
+
+
+class Incoming:
+    """A hook's payload, read: whose session it is, what happened, and where the agent stands."""
+
+    __slots__ = ("cwd", "event", "events", "fresh", "project", "session")
+
+    def __init__(
+        self, session: str, project: str, cwd: str, event: str, events: list[Event], *, fresh: bool = False
+    ):
+        self.session = session
+        self.project = project
+        self.cwd = cwd
+        self.event = event  # the agent's own name of the hook event
+        self.events = events
+        self.fresh = fresh  # the session's history is gone (the person cleared it)
+
+
+class Answer:
+    """What a hook process says: exit status 2 is for a decided block and nothing else."""
+
+    __slots__ = ("status", "stderr", "stdout")
+
+    def __init__(self, stdout: str = "", stderr: str = "", status: int = 0):
+        self.stdout = stdout
+        self.stderr = stderr
+        self.status = status
+
+
+def load(name: str) -> ModuleType:
+    """Return the module of an agent; raise ``KeyError`` for one that is not in ``AGENTS``."""
+    import importlib
+
+    return importlib.import_module(AGENTS[name])

@@ -1,40 +1,28 @@
-"""The settings: one list of keys with type, default and meaning; all else is made from it.
+"""The settings: one list of keys with kind, default and meaning; all else is made from it.
 
-Knows nothing of files: ``config`` reads those. Where a value is wrong the error says what
-was given, what is expected, and what to do.
+A rule's own keys stand beside the rule (``Detector.keys``); the others stand here. Knows
+nothing of files: ``config`` reads those. Where a value is wrong the error says what was
+given, what is expected, and what to do.
 """
 
 from __future__ import annotations
 
+from unspin.detect import DETECTORS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
 MODES = ("observe", "nudge", "guard")
 CHECK_KINDS = ("test", "build", "lint", "type", "run")
 
-#: key: (kind of value, default, meaning). Kinds: see ``_check``.
-KEYS: dict[str, tuple[str, Any, str]] = {
+_GENERAL: dict[str, tuple[str, Any, str]] = {
     "mode": ("mode", "guard", "observe (log only), nudge (say it), guard (say it, then refuse edits)"),
-    "loop.failing_edits": ("count", 3, "edits to one file, each followed by the same failure"),
-    "loop.rejected_edits": ("count", 3, "rounds running in which the edit tool refused edits of one file"),
-    "loop.repeated_errors": ("count", 3, "times the same error with an edit between each two"),
-    "loop.repeated_actions": ("count", 3, "times running the same action with the same result"),
-    "loop.unchanged_results": ("count", 5, "times one command gives the same output across edits"),
-    "loop.oscillations": ("count", 2, "times one change of content of a file, a failing check after each"),
-    "loop.same_failure": ("flag", True, "failing_edits counts only while the failure stays the same"),
+    "log_only": ("rules", ("oscillation",), "rules that are logged and never said"),
     "loop.block_ignored": ("flag", True, "refuse the next edit of the looping file"),
     "loop.grace_edits": ("natural", 0, "edits let through after the nudge before the first refusal"),
     "loop.max_blocks": ("count", 3, "refusals of one cause before the turn is stopped"),
-    "log_only": ("rules", ("oscillation",), "rules that are logged and never said"),
-    "tampering.enabled": ("flag", True, "notice tests that were edited until they pass"),
-    "tampering.strict": ("flag", False, "and only where no source was edited since the last pass"),
-    "tampering.test_paths": ("texts", (), "patterns of test files, added to the built-in ones"),
-    "bloat.enabled": ("flag", True, "notice a context that fills up"),
-    "bloat.context_tokens": ("count", 400_000, "tokens in the context"),
-    "bloat.context_share": ("share", 0.75, "share of the model's window, where it is known"),
-    "bloat.tool_output_kb": ("count", 1000, "kB of tool output since the last compaction"),
     "checks.commands": ("commands", {}, "your own check commands, by kind: " + ", ".join(CHECK_KINDS)),
     "checks.read_summaries": ("flag", False, "read a piped test run's own summary"),
     "exempt.tools": ("texts", (), "tools that no loop rule looks at"),
@@ -44,20 +32,18 @@ KEYS: dict[str, tuple[str, Any, str]] = {
     "checkpoints.keep": ("count", 100, "checkpoints kept"),
 }
 
-#: Rule: the key that holds its threshold or its switch. ``false`` there switches it off.
-RULES: dict[str, str] = {
-    "failing_edits": "loop.failing_edits",
-    "recurring_error": "loop.repeated_errors",
-    "rejected_edits": "loop.rejected_edits",
-    "repeated_action": "loop.repeated_actions",
-    "unchanged_result": "loop.unchanged_results",
-    "oscillation": "loop.oscillations",
-    "tampering": "tampering.enabled",
-    "bloat": "bloat.enabled",
-}
+#: Key: (kind of value, default, meaning). Kinds: see ``_KINDS``.
+KEYS: dict[str, tuple[str, Any, str]] = dict(_GENERAL)
+for _detector in DETECTORS:
+    KEYS.update(_detector.keys)
+
+#: Rule: the key that holds its threshold or its switch. ``false`` there switches the rule off.
+RULES: dict[str, str] = {each.rule: each.switch() for each in DETECTORS}
 
 #: What may be switched off with ``false`` in place of a number.
-_SWITCHABLE = frozenset(RULES.values()) | {"bloat.context_tokens", "bloat.context_share", "bloat.tool_output_kb"}
+_SWITCHABLE = frozenset(RULES.values()) | {
+    key for key, (kind, _, _) in KEYS.items() if key.startswith("bloat.") and kind != "flag"
+}
 
 
 class SettingsError(ValueError):
@@ -87,18 +73,14 @@ class Settings:
     def __getitem__(self, key: str) -> Any:
         return self._values[key]
 
-    def as_mapping(self) -> dict[str, Any]:
-        """Return what differs from the defaults, by dotted key, as plain data."""
+    def as_mapping(self, *, keep: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return what differs from the defaults, and what the tables ``keep`` name, by dotted key, as plain data."""
+        kept = {key for key, _ in _flatten(keep or {})}
         return {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in self._values.items()
-            if value != KEYS[key][1]
+            if key in kept or value != KEYS[key][1]
         }
-
-    def threshold(self, rule: str) -> int:
-        """Return the rule's threshold; 0 where the rule is switched off, 1 for a mere switch."""
-        value = self._values[RULES[rule]]
-        return int(value)
 
 
 def _flatten(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -145,12 +127,15 @@ def _texts(value: Any) -> bool:
 
 
 def _commands(value: Any) -> bool:
-    return isinstance(value, dict) and all(kind in CHECK_KINDS and _texts(each) for kind, each in value.items())
+    return isinstance(value, dict) and all(
+        kind in CHECK_KINDS and _texts(each) for kind, each in value.items()
+    )
 
 
-_KINDS = {
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "mode": (lambda value: value in MODES, "one of " + ", ".join(f'"{mode}"' for mode in MODES)),
     "count": (lambda value: _whole(value) and 1 <= value < 10**9, "a whole number from 1"),
+    "laps": (lambda value: _whole(value) and 3 <= value < 10**9, "a whole number from 3"),
     "natural": (lambda value: _whole(value) and 0 <= value < 10**9, "a whole number from 0"),
     "share": (
         lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1,
@@ -162,5 +147,8 @@ _KINDS = {
         lambda value: _texts(value) and all(each in RULES for each in value),
         "a list of rules, of " + ", ".join(RULES),
     ),
-    "commands": (_commands, 'lists of commands by kind, such as {test = ["./ci.sh"]}; kinds: ' + ", ".join(CHECK_KINDS)),
+    "commands": (
+        _commands,
+        'lists of commands by kind, such as {test = ["./ci.sh"]}; kinds: ' + ", ".join(CHECK_KINDS),
+    ),
 }

@@ -1,0 +1,5 @@
+"""``python -m unspin``."""
+
+from unspin.cli import main
+
+main()

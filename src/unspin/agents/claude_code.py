@@ -1,0 +1,384 @@
+"""Claude Code's hook protocol: payloads to events, responses to its JSON.
+
+The round is ``PostToolBatch``: it fires once after all calls of a response, and shows
+failed edits and refused calls that no other hook shows. What was seen of the protocol
+on the real client stands in docs/protocols/claude-code.md.
+"""
+
+from __future__ import annotations
+
+import os
+
+from unspin import events as ev
+from unspin.agents import Answer, Incoming
+from unspin.facts.digest import digest_bytes
+from unspin.facts.reading import absolute, written_paths
+from unspin.facts.shell import read_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from unspin.guard import Response
+
+#: The hooks that are installed: event -> matcher ("" for all).
+HOOKS: dict[str, str] = {
+    "SessionStart": "",
+    "UserPromptSubmit": "",
+    "PreToolUse": "Bash|Edit|MultiEdit|Write|NotebookEdit",
+    "PostToolBatch": "",
+    "PreCompact": "",
+}
+
+_ACTIONS: dict[str, str] = {
+    **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), ev.EDIT),
+    **dict.fromkeys(
+        ("Read", "Grep", "Glob", "LS", "NotebookRead", "WebFetch", "WebSearch", "ToolSearch", "Skill", "LSP"),
+        ev.READ,
+    ),
+    **dict.fromkeys(
+        (
+            "BashOutput",
+            "TaskOutput",
+            "AgentOutputTool",
+            "Monitor",
+            "KillShell",
+            "KillBash",
+            "TaskStop",
+            "Sleep",
+        ),
+        ev.WAIT,
+    ),
+    **dict.fromkeys(
+        ("TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "EnterPlanMode"), ev.NOTE
+    ),
+    **dict.fromkeys(("AskUserQuestion", "ExitPlanMode"), ev.ASK),
+    **dict.fromkeys(("Agent", "Task"), ev.AGENT),
+    "Bash": ev.SHELL,
+}
+
+#: The agent's own gloss on a call, which is no part of what identifies it.
+_GLOSS: dict[str, tuple[str, ...]] = {"Bash": ("description", "timeout"), "Agent": ("description",)}
+
+_MACHINE_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
+_MACHINE_OPENINGS = (
+    "<task-notification>",
+    "<system-reminder>",
+    "<local-command-",
+    "<bash-",
+    "[SYSTEM NOTIFICATION",
+)
+_MAX_HASHED = 2_000_000  # bytes of a file whose content is hashed
+
+
+def read(payload: Mapping[str, Any], last_cwd: str = "") -> Incoming | None:
+    """Return what a payload says, or ``None`` where it says nothing to us.
+
+    ``last_cwd`` is the folder the agent stood in at its last event: the one in the
+    payload of a finished round is the folder after it.
+    """
+    event, session = payload.get("hook_event_name"), payload.get("session_id")
+    if not isinstance(event, str) or not isinstance(session, str) or not session:
+        return None
+    cwd = payload.get("cwd")
+    cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") else last_cwd or "/"
+    reader = _READERS.get(event)
+    if reader is None:
+        return None
+    incoming = Incoming(session, _project(cwd), cwd, event, [])
+    reader(incoming, payload, last_cwd or cwd)
+    return incoming
+
+
+def _project(cwd: str) -> str:
+    given = os.environ.get("CLAUDE_PROJECT_DIR", "")
+    return os.path.realpath(given if os.path.isabs(given) else cwd)
+
+
+def _session_start(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> None:
+    source = payload.get("source")
+    if source == "compact":
+        incoming.events.append(ev.Compaction(done=True))
+    incoming.fresh = source == "clear"
+    incoming.events.append(ev.Opportunity())
+
+
+def _prompt(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> None:
+    prompt = payload.get("prompt")
+    text = prompt if isinstance(prompt, str) else ""
+    machine = (
+        not text.strip()
+        or bool(payload.get("agent_id"))
+        or payload.get("source") in _MACHINE_SOURCES
+        or text.lstrip().startswith(_MACHINE_OPENINGS)
+    )
+    incoming.events += [ev.Message(text, by_person=not machine), ev.Opportunity()]
+
+
+def _before_compaction(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> None:
+    incoming.events.append(ev.Compaction(done=False))
+
+
+def _before_tool(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> None:
+    call = _call(payload, incoming.cwd, _agent(payload))
+    if call is not None:
+        incoming.events.append(call)
+
+
+def _batch(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> None:
+    calls = payload.get("tool_calls")
+    agent = _agent(payload)
+    if not agent:
+        size = _context_size(payload)
+        if size is not None:
+            incoming.events.append(size)
+    cwd = last_cwd
+    for position, each in enumerate(calls if isinstance(calls, list) else ()):
+        if not isinstance(each, dict):
+            continue
+        call = _call(each, cwd, agent, incoming.cwd)
+        if call is None:
+            continue
+        incoming.events.append(_result(call, _text(each.get("tool_response")), position))
+        if call.action == ev.SHELL:
+            moved = read_line(call.command).cwd
+            cwd = absolute(moved, cwd) if moved else cwd
+    incoming.events.append(ev.RoundEnd(agent))
+
+
+def _agent(payload: Mapping[str, Any]) -> str:
+    agent = payload.get("agent_id")
+    return agent if isinstance(agent, str) else ""
+
+
+_READERS = {
+    "SessionStart": _session_start,
+    "UserPromptSubmit": _prompt,
+    "PreToolUse": _before_tool,
+    "PostToolBatch": _batch,
+    "PreCompact": _before_compaction,
+}
+
+
+# -- calls -----------------------------------------------------------------------------
+
+
+def _call(payload: Mapping[str, Any], cwd: str, agent: str, later_cwd: str = "") -> ev.ToolCall | None:
+    tool, given = payload.get("tool_name"), payload.get("tool_input")
+    if not isinstance(tool, str) or not tool:
+        return None
+    given = given if isinstance(given, dict) else {}
+    action = _ACTIONS.get(tool, ev.OTHER)
+    command = _string(given, "command") if action == ev.SHELL else ""
+    gloss = _GLOSS.get(tool, ())
+    call = ev.ToolCall(
+        tool,
+        canonical({key: value for key, value in given.items() if key not in gloss}),
+        action=action,
+        label=_label(tool, given, command, cwd),
+        command=command,
+        edits=_edits(tool, given) if action == ev.EDIT else (),
+        cwd=cwd,
+        agent=agent,
+        call_id=_string(payload, "tool_use_id"),
+    )
+    _look_at_files(call, later_cwd)
+    return call
+
+
+def _edits(tool: str, given: Mapping[str, Any]) -> list[ev.Edit]:
+    path = _string(given, "file_path") or _string(given, "notebook_path")
+    if not path:
+        return []
+    if tool == "Write":
+        return [ev.Edit(path, None, _string(given, "content"))]
+    if tool == "NotebookEdit":
+        return [ev.Edit(path, None, _string(given, "new_source"))]
+    parts = given.get("edits") if tool == "MultiEdit" else [given]
+    return [
+        ev.Edit(path, _string(each, "old_string"), _string(each, "new_string"))
+        for each in (parts if isinstance(parts, list) else ())
+        if isinstance(each, dict)
+    ] or [ev.Edit(path)]
+
+
+def _look_at_files(call: ev.ToolCall, later_cwd: str) -> None:
+    """Resolve the files that a call writes to real paths, and hash what they hold after its round."""
+    real, hashes = {}, {}
+    paths = written_paths(call)
+    if later_cwd and later_cwd != call.cwd and not any(os.path.exists(each) for each in paths):
+        before, call.cwd = call.cwd, later_cwd  # our idea of the folder may be behind
+        paths = written_paths(call)
+        if not any(os.path.exists(each) for each in paths):
+            call.cwd = before
+            paths = written_paths(call)
+    for path in paths:
+        try:
+            real[path] = os.path.realpath(path)
+        except (OSError, ValueError):  # a NUL in a name, a loop of links
+            continue
+        if later_cwd:
+            hashes[real[path]] = _hash(real[path])
+    call.real_paths = {path: to for path, to in real.items() if to != path}
+    call.hashes = hashes
+    for edit in call.edits:
+        edit.after = hashes.get(real.get(absolute(edit.path, call.cwd), ""), "")
+
+
+def _hash(path: str) -> str:
+    try:
+        if os.path.getsize(path) > _MAX_HASHED or not os.path.isfile(path):
+            return ""
+        with open(path, "rb") as file:
+            return digest_bytes(file.read())
+    except (OSError, ValueError):
+        return ""
+
+
+def _label(tool: str, given: Mapping[str, Any], command: str, cwd: str) -> str:
+    if command:
+        return command
+    about = next(
+        (
+            given[key]
+            for key in ("file_path", "notebook_path", "pattern", "path", "url", "query")
+            if key in given
+        ),
+        "",
+    )
+    if isinstance(about, str) and about.startswith(f"{cwd}/"):
+        about = about[len(cwd) + 1 :]
+    return f"{tool.lower()} {about}" if isinstance(about, str) and about else tool
+
+
+def canonical(value: Any) -> str:
+    """Return plain data as one text, the same whatever the order of keys."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key!r}:{canonical(value[key])}" for key in sorted(value, key=str)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    return repr(value)
+
+
+def _string(given: Mapping[str, Any], key: str) -> str:
+    value = given.get(key)
+    return value if isinstance(value, str) else ""
+
+
+# -- results ---------------------------------------------------------------------------
+
+
+def _text(response: Any) -> str:
+    if isinstance(response, str):
+        return response
+    if isinstance(response, list):
+        texts = [each.get("text") for each in response if isinstance(each, dict)]
+        return "\n".join(text for text in texts if isinstance(text, str))
+    return ""
+
+
+def _result(call: ev.ToolCall, text: str, position: int) -> ev.ToolResult:
+    """Return the result as the model read it; the texts are the client's own."""
+    result = ev.ToolResult(call, text, position=position)
+    head = text[:400]
+    if head.startswith("The user doesn't want to"):
+        result.refused = ev.BY_PERSON
+        result.comment = "the user said:" in head
+    elif head.startswith(f"PreToolUse:{call.tool} hook error:") or head.startswith("Permission to use "):
+        result.refused = ev.BY_HOOK
+    elif head.startswith("Claude requested permissions to "):
+        result.refused = ev.BY_PERSON
+    elif head.startswith("<tool_use_error>"):
+        result.failed = True
+        result.output = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
+        if "Sibling tool call errored" in head:
+            result.refused = ev.BY_SIBLING
+        elif call.action == ev.EDIT:
+            result.refused = ev.BY_TOOL
+    elif call.action == ev.SHELL:
+        _shell_result(result, text)
+    elif call.action == ev.EDIT and head.startswith(_EDIT_ERRORS):
+        result.failed = True
+        result.refused = ev.BY_TOOL
+    elif call.action == ev.OTHER and head.startswith(
+        ("### Error", "Error:", "MCP error", "Error calling tool")
+    ):
+        result.failed = True
+    return result
+
+
+_EDIT_ERRORS = (
+    "Refusing to write ",
+    "File does not exist",
+    "File has not been read",
+    "File has been modified",
+    "File has been unexpectedly modified",
+    "String to replace not found",
+    "No changes to make",
+    "Error",
+    "EACCES",
+    "EISDIR",
+    "ENOENT",
+    "EROFS",
+    "EPERM",
+)
+
+
+_MOVED_TO_BACKGROUND = "timeout and was moved to the background"
+
+
+def _shell_result(result: ev.ToolResult, text: str) -> None:
+    if text.startswith("Command running in background with ID:") or _MOVED_TO_BACKGROUND in text[-600:]:
+        result.background = True
+    elif text.startswith("(Bash completed with no output"):
+        result.output = ""
+    elif text.startswith("Exit code "):
+        first, _, rest = text.partition("\n")
+        code = first.removeprefix("Exit code ").strip()
+        if code.isdigit() and len(code) <= 3:
+            result.failed = True
+            result.exit_code = int(code)
+            result.output = rest
+            result.interrupted = "[Request interrupted by user" in rest[-200:]
+    elif text.startswith(("ENOENT:", "EACCES:", "spawn ", "Error: spawn", "Error:")):
+        result.failed = True
+
+
+def _context_size(payload: Mapping[str, Any]) -> ev.ContextSize | None:
+    from unspin.agents.claude_transcript import last_context
+
+    path = payload.get("transcript_path")
+    tokens = last_context(path) if isinstance(path, str) else None
+    return ev.ContextSize(tokens) if tokens else None
+
+
+# -- answers ---------------------------------------------------------------------------
+
+
+def answer(incoming: Incoming, responses: Sequence[Response]) -> Answer:
+    """Return what the hook says for the guard's responses."""
+    import json
+
+    for response in responses:
+        if response.kind in ("block", "halt"):
+            document: dict[str, Any] = {
+                "hookSpecificOutput": {
+                    "hookEventName": incoming.event,
+                    "permissionDecision": "deny",
+                    "permissionDecisionReason": response.message,
+                }
+            }
+            if response.kind == "halt":
+                document.update({"continue": False, "stopReason": response.message})
+            return Answer(json.dumps(document), response.message, 2)
+        if response.kind == "nudge":
+            document = {
+                "systemMessage": response.message,
+                "hookSpecificOutput": {
+                    "hookEventName": incoming.event,
+                    "additionalContext": response.message,
+                },
+            }
+            return Answer(json.dumps(document))
+    return Answer()

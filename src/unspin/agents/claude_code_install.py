@@ -1,0 +1,223 @@
+"""Putting unspin's hooks into Claude Code's settings, and taking exactly those out again."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from unspin.agents import json_text
+from unspin.agents.claude_code import HOOKS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MARK = "unspin.hook"  # what tells our hooks from others
+_TIMEOUT = 10  # seconds
+
+#: The hook's start. It must not end in status 2 by accident, which blocks the tool: a missing
+#: file, a moved environment and a usage error all would. It is short, because the client
+#: shows hooks' command lines to the model after a compaction.
+_BOOTSTRAP = """\
+try:
+ import sys;sys.path[:0]={paths!r}
+ from unspin.hook import main;main()
+except BaseException:0"""
+
+
+class InstallError(Exception):
+    """Installing is not possible; the text says what was found and what to do."""
+
+
+class Plan:
+    """What installing or uninstalling would do to one settings file."""
+
+    __slots__ = ("after", "before", "path")
+
+    def __init__(self, path: str, before: str | None, after: str | None):
+        self.path = path
+        self.before = before
+        self.after = after
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.after
+
+    def apply(self) -> str | None:
+        """Carry it out; return the path of the backup, if there was something to back up."""
+        if not self.changes or self.after is None:
+            return None
+        backup = None
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        target = os.path.realpath(self.path)  # people link their settings from elsewhere
+        if self.before is not None:
+            backup = f"{self.path}.unspin-backup-{time.strftime('%Y%m%d-%H%M%S')}"
+            _write(backup, self.before)
+        temporary = f"{target}.unspin-{os.getpid()}"
+        _write(temporary, self.after)
+        if self.before is not None:
+            os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+        os.replace(temporary, target)
+        return backup
+
+
+def settings_path(*, project: str | None = None) -> str:
+    """Return the settings file: the person's, or ``settings.local.json`` of a project folder."""
+    if project is not None:
+        return os.path.join(project, ".claude", "settings.local.json")
+    folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
+    return os.path.join(folder, "settings.json")
+
+
+def command() -> dict[str, Any]:
+    """Return the hook entry that starts unspin: this interpreter, in exec form, without a shell."""
+    import tree_sitter
+
+    import unspin
+
+    package = os.path.dirname(os.path.dirname(os.path.abspath(unspin.__file__)))
+    libraries = os.path.dirname(os.path.dirname(os.path.abspath(tree_sitter.__file__)))
+    bootstrap = _BOOTSTRAP.format(paths=list(dict.fromkeys((package, libraries))))
+    return {
+        "type": "command",
+        "command": _interpreter(),
+        "args": ["-I", "-S", "-c", bootstrap],
+        "timeout": _TIMEOUT,
+    }
+
+
+def _interpreter() -> str:
+    python = sys.executable
+    if not python:
+        raise InstallError("this Python does not know where its own program lies, so no hook can start it")
+    parts = os.path.normpath(sys.prefix).split(os.sep)
+    vanishing = any(part.startswith(("archive-v", "environments-v")) for part in parts) and "uv" in parts
+    if vanishing or ("pipx" in parts and ".cache" in parts):
+        raise InstallError(
+            f"unspin runs from an environment that will vanish ({sys.prefix}): the hooks would point into "
+            "nothing. Install it for good first: uv tool install unspin (or pipx install unspin), then run "
+            "unspin install claude-code."
+        )
+    return python
+
+
+def plan_install(path: str) -> Plan:
+    """Return what it takes for the settings file to hold our hooks, once and up to date."""
+    before = _read(path)
+    text = "{}\n" if before is None or not before.strip() else before
+    root = _parse(path, text)
+    ours = {event: _group(matcher) for event, matcher in HOOKS.items()}
+    groups = _our_groups(text, root)
+    if {event: value for event, _, value in groups} == ours and len(groups) == len(ours):
+        return Plan(path, before, before)
+    text = _without_ours(text)
+    for event, group in ours.items():
+        text = _with_group(text, event, group)
+    _parse(path, text)
+    return Plan(path, before, text)
+
+
+def plan_uninstall(path: str) -> Plan:
+    """Return what it takes for the settings file to be without our hooks; all else stays."""
+    before = _read(path)
+    if before is None or not before.strip():
+        return Plan(path, before, before)
+    _parse(path, before)
+    return Plan(path, before, _without_ours(before))
+
+
+def _group(matcher: str) -> dict[str, Any]:
+    group: dict[str, Any] = {"matcher": matcher} if matcher else {}
+    group["hooks"] = [command()]
+    return group
+
+
+def _parse(path: str, text: str) -> json_text.Value:
+    try:
+        root = json_text.parse(text)
+    except ValueError as error:
+        raise InstallError(
+            f"{path} is not valid JSON ({error}). Mend it, then try again; nothing was changed."
+        ) from None
+    except RecursionError:
+        raise InstallError(
+            f"{path} is nested too deeply to be a settings file. Nothing was changed."
+        ) from None
+    hooks = root.get("hooks")
+    wrong = next(
+        (event for event in (hooks.items if hooks else []) if event[0] in HOOKS and event[2].kind != "array"),
+        None,
+    )
+    if root.kind != "object" or (hooks is not None and hooks.kind != "object") or wrong is not None:
+        where = f"hooks.{wrong[0]}" if wrong else "hooks" if root.kind == "object" else "the whole"
+        raise InstallError(
+            f"{path}: {where} is not of the form that Claude Code expects. Nothing was changed."
+        )
+    return root
+
+
+def _our_groups(text: str, root: json_text.Value) -> list[tuple[str, int, Any]]:
+    """Return (event, number in its list, value) of every group that starts unspin."""
+    hooks = root.get("hooks")
+    return [
+        (event, number, value)
+        for event, _, groups in (hooks.items if hooks else [])
+        if groups.kind == "array"
+        for number, _, group in groups.items
+        if _is_ours(value := json.loads(text[group.start : group.end]))
+    ]
+
+
+def _is_ours(group: Any) -> bool:
+    hooks = group.get("hooks") if isinstance(group, dict) else None
+    return isinstance(hooks, list) and bool(hooks) and all(MARK in json.dumps(each) for each in hooks)
+
+
+def _without_ours(text: str) -> str:
+    while True:
+        root = json_text.parse(text)
+        hooks = root.get("hooks")
+        groups = _our_groups(text, root)
+        if hooks is None or not groups:
+            return text
+        event, number, _ = groups[-1]
+        container = hooks.get(event)
+        if container is None:
+            return text
+        if len(container.items) > 1:
+            text = json_text.remove(text, container, number)
+        elif len(hooks.items) > 1:
+            text = json_text.remove(text, hooks, [name for name, _, _ in hooks.items].index(event))
+        else:
+            text = json_text.remove(text, root, [name for name, _, _ in root.items].index("hooks"))
+
+
+def _with_group(text: str, event: str, group: dict[str, Any]) -> str:
+    root = json_text.parse(text)
+    hooks = root.get("hooks")
+    if hooks is None:
+        return json_text.append(text, root, {event: [group]}, "hooks")
+    groups = hooks.get(event)
+    if groups is None:
+        return json_text.append(text, hooks, [group], event)
+    return json_text.append(text, groups, group)
+
+
+def _read(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InstallError(f"{path} cannot be read ({error}). Nothing was changed.") from None
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except OSError as error:
+        raise InstallError(f"{path} cannot be written ({error}). Nothing was changed.") from None

@@ -1,0 +1,47 @@
+"""The tail of a Claude Code transcript: what hooks are not told."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_TAIL = 256 * 1024
+
+
+def last_context(path: str) -> int | None:
+    """Return the tokens in the context as of the last model message, ``None`` where that is not known.
+
+    Context is what went in (fresh, written to and read from the cache) and what came out.
+    """
+    for line in reversed(_tail(path).split(b"\n")):
+        if b'"usage"' not in line or b'"assistant"' not in line:
+            continue
+        entry = _parse(line)
+        if not isinstance(entry, dict) or entry.get("type") != "assistant" or entry.get("isSidechain"):
+            continue
+        message = entry.get("message")
+        usage = message.get("usage") if isinstance(message, dict) else None
+        if isinstance(usage, dict):
+            keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+            return sum(value for key in keys if isinstance(value := usage.get(key), int))
+    return None
+
+
+def _tail(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            end = file.seek(0, 2)
+            file.seek(max(0, end - _TAIL))
+            return file.read()
+    except (OSError, ValueError):
+        return b""
+
+
+def _parse(line: bytes) -> Any:
+    import json
+
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None

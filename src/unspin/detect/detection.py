@@ -1,0 +1,120 @@
+"""What every detector is, and what it answers with."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
+
+    from unspin.events import Compaction, ContextSize, Message
+    from unspin.facts.reading import Values
+    from unspin.facts.step import CheckResult, Round, Step
+
+    Noticed = Round | Message | Compaction | ContextSize
+
+
+class Detection:
+    """Something noticed: the rule, its subject, how often, and the evidence.
+
+    ``subject`` is what it is about (a file, an error, a command, a cycle): with the rule
+    and the episode it makes the identity under which a detection is said once. ``file``
+    is the file that is looped on and ``error`` the identity of the error, empty where
+    there is none. ``kind`` is the kind of check whose pass ends the streak, empty where
+    no pass does. ``details`` holds what the rule's message needs. ``blocks`` is true where
+    an ignored line may be followed by a refusal; ``quiet`` detections are logged and
+    never said.
+    """
+
+    __slots__ = (
+        "blocks",
+        "count",
+        "details",
+        "error",
+        "evidence",
+        "file",
+        "kind",
+        "quiet",
+        "rule",
+        "subject",
+    )
+
+    def __init__(
+        self,
+        rule: str,
+        subject: str,
+        count: int,
+        evidence: list[dict[str, Any]],
+        *,
+        file: str = "",
+        error: str = "",
+        kind: str = "",
+        details: dict[str, Any] | None = None,
+        blocks: bool = False,
+        quiet: bool = False,
+    ):
+        self.rule = rule
+        self.subject = subject
+        self.count = count
+        self.evidence = evidence
+        self.file = file
+        self.error = error
+        self.kind = kind
+        self.details = details or {}
+        self.blocks = blocks
+        self.quiet = quiet
+
+
+class Detector:
+    """A small state machine with one entry, ``observe``.
+
+    ``state`` is all it remembers: plain data that can be stored after any event and given
+    to another instance, with the same answers after. It knows nothing of other detectors,
+    of messages, or of agents.
+
+    ``keys`` are its settings: ``key: (kind of value, default, meaning)``, the first of
+    them the threshold or switch with which the rule is turned off.
+    """
+
+    rule = ""
+    keys: ClassVar[dict[str, tuple[str, Any, str]]] = {}
+
+    def __init__(self, settings: Values, state: dict[str, Any] | None = None):
+        self.settings = settings
+        self.threshold = int(settings[self.switch()])
+        self.state: dict[str, Any] = self.initial() if state is None else state
+
+    @classmethod
+    def switch(cls) -> str:
+        """Return the key whose value is the threshold; ``false`` there switches the rule off."""
+        return next(iter(cls.keys))
+
+    def initial(self) -> dict[str, Any]:
+        """Return the state before the first event."""
+        return {}
+
+    def observe(self, event: Noticed) -> list[Detection]:
+        """Take one event; return what it made this rule notice, mostly nothing."""
+        raise NotImplementedError
+
+    def streaks(self) -> list[tuple[str, int]]:
+        """Return what is being counted and how far it is, for people who ask."""
+        return []
+
+
+def evidence(step: Step, file: str = "", excerpt: str = "") -> dict[str, Any]:
+    """Return the record of one step that was counted."""
+    return {"event_index": step.index, "tool": step.tool, "file": file, "excerpt": excerpt or step.label}
+
+
+def forget_oldest(table: dict[str, Any], keep: int) -> None:
+    """Drop the entries that were put in first until ``keep`` are left: state stays small."""
+    while len(table) > keep:
+        del table[next(iter(table))]
+
+
+def resets(check: CheckResult, kind: str) -> bool:
+    """Tell whether a check resets streaks of ``kind``: a pass its own kind's, a passed test all.
+
+    A linter neither counts nor resets, and a green build says nothing about red tests.
+    """
+    return check.passed and check.kind != "lint" and check.kind in ("test", kind)

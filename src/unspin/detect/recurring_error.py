@@ -1,0 +1,126 @@
+"""The same error again and again, with edits in between."""
+
+from __future__ import annotations
+
+from unspin.detect.detection import Detection, Detector, evidence, forget_oldest, resets
+from unspin.events import Message
+from unspin.facts.step import Round
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unspin.detect.detection import Noticed
+    from unspin.facts.step import Step
+
+_ERRORS = 32
+_FILES = 32
+
+
+class RecurringError(Detector):
+    """Fires when the same error came from that many failing results, with an edit between each two of them.
+
+    The error is its first recognised line, normalised. Results without one have no
+    identity and do not count, nor do linters, refused edits and scripts that are meant to
+    fail. If less is failing than the time before (fewer tests, fewer errors), there is
+    progress and the count starts again at 1. A pass of that kind of check ends it, a
+    passed test ends all; for a command that is no check, the same command succeeding.
+
+    State: ``clock`` counts edits; ``edits[path]`` is the clock at its last edit;
+    ``errors[error] = {count, clock, left, kind, files, evidence}`` where ``files`` were
+    edited in every gap so far. Default threshold 3 (``loop.repeated_errors``).
+    """
+
+    rule = "recurring_error"
+    keys = {
+        "loop.repeated_errors": ("count", 3, "times the same error with an edit between each two"),
+    }
+
+    def initial(self) -> dict[str, Any]:
+        return {"clock": 0, "edits": {}, "errors": {}}
+
+    def observe(self, event: Noticed) -> list[Detection]:
+        if isinstance(event, Message) and event.by_person:
+            self.state = self.initial()
+        if not isinstance(event, Round) or event.agent:
+            return []
+        found = []
+        for step in event.steps:
+            if step.exempt or step.refused:
+                continue
+            self._edits(step)
+            self._passes(step)
+            if step.error and _counts(step):
+                found += self._error(step)
+        return found
+
+    def streaks(self) -> list[tuple[str, int]]:
+        known = self.state["errors"].values()
+        return [(each["evidence"][-1]["excerpt"], each["count"]) for each in known if each["count"] > 1]
+
+    def _edits(self, step: Step) -> None:
+        for change in step.written():
+            self.state["clock"] += 1
+            self.state["edits"].pop(change.path, None)
+            self.state["edits"][change.path] = self.state["clock"]
+        forget_oldest(self.state["edits"], _FILES)
+
+    def _passes(self, step: Step) -> None:
+        known = self.state["errors"]
+        for error, entry in list(known.items()):
+            again = not step.failed and step.command and entry["kind"] == step.command
+            if again or any(resets(check, entry["kind"]) for check in step.checks):
+                del known[error]
+
+    def _error(self, step: Step) -> list[Detection]:
+        known, clock = self.state["errors"], self.state["clock"]
+        left = step.failures_left()
+        check = step.failed_check()
+        seen = evidence(step, "", step.error_text)
+        entry = known.pop(step.error, None)
+        if entry is None or left < entry["left"]:
+            entry = {
+                "count": 1,
+                "kind": check.kind if check else step.command,
+                "files": None,
+                "evidence": [seen],
+            }
+        elif entry["clock"] == clock:
+            known[step.error] = entry
+            return []  # no edit since: the same occurrence looked at again
+        else:
+            edited = [path for path, at in self.state["edits"].items() if at > entry["clock"] and path]
+            before = entry["files"]
+            entry["files"] = edited if before is None else [path for path in before if path in edited]
+            entry["count"] += 1
+            entry["evidence"] = (entry["evidence"] + [seen])[-max(self.threshold, 1) :]
+        entry["clock"] = clock
+        entry["left"] = left
+        known[step.error] = entry
+        forget_oldest(known, _ERRORS)
+        if entry["count"] < self.threshold:
+            return []
+        files = entry["files"] or []
+        file = files[-1] if files else ""
+        return [
+            Detection(
+                self.rule,
+                step.error,
+                entry["count"],
+                entry["evidence"],
+                file=file,
+                error=step.error,
+                kind=entry["kind"],
+                details={"error": step.error_text},
+                blocks=bool(file),
+            )
+        ]
+
+
+def _counts(step: Step) -> bool:
+    if not step.checks:
+        return True
+    return any(
+        (check.failed or step.unstartable) and check.kind != "lint" and not check.scratch
+        for check in step.checks
+    )

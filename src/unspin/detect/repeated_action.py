@@ -1,0 +1,142 @@
+"""The same action over and over, or a few in turn."""
+
+from __future__ import annotations
+
+from unspin.detect.detection import Detection, Detector, evidence
+from unspin.events import BY_GUARD, BY_PERSON, BY_SIBLING, EDIT, Compaction, Message
+from unspin.facts.digest import digest
+from unspin.facts.step import Round
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+    from typing import Any
+
+    from unspin.detect.detection import Noticed
+    from unspin.facts.step import Step
+
+_LONGEST_CYCLE = 8
+_LABEL = 60
+
+
+def is_stalled(actions: Sequence[Hashable]) -> bool:
+    """Tell whether a sequence of action names ends in a triple repeat or an A B A B.
+
+    The bare rule for any sequence, the empty one included: looks at the tail only, with at
+    most three comparisons, and knows neither arguments nor results.
+
+    >>> is_stalled(["read", "edit", "test", "test", "test"])
+    True
+    >>> is_stalled(["read", "edit", "read", "edit"])
+    True
+    >>> is_stalled(["read", "read"])
+    False
+    """
+    if len(actions) < 3:
+        return False
+    if actions[-1] == actions[-2]:
+        return bool(actions[-2] == actions[-3])
+    return len(actions) > 3 and bool(actions[-1] == actions[-3]) and bool(actions[-2] == actions[-4])
+
+
+class RepeatedAction(Detector):
+    """Fires when the same action with the same result came that many times running, or in a cycle of 2 to 8.
+
+    The calls of one round are one action; identical ones in it count once. An action is
+    its tool, its exact arguments and its normalised result; an accepted edit counts by
+    its arguments alone (one public run applied one edit 34 times), and a program that
+    could not even be started by that error alone. A cycle of two fires at the fourth
+    action, after three laps where the two are an edit and a check; longer cycles after
+    three laps. Notes, sleeps and polling are looked through. A compaction starts afresh
+    (files are read again after it), and so does the person's message.
+
+    State: ``tail``, the last actions: ``[identity, label, is edit, is check, evidence]``.
+    Default threshold 3 (``loop.repeated_actions``).
+    """
+
+    rule = "repeated_action"
+    keys = {
+        "loop.repeated_actions": ("laps", 3, "times running the same action with the same result"),
+    }
+
+    def initial(self) -> dict[str, Any]:
+        return {"tail": []}
+
+    def observe(self, event: Noticed) -> list[Detection]:
+        if (isinstance(event, Message) and event.by_person) or isinstance(event, Compaction):
+            self.state = self.initial()
+        if not isinstance(event, Round) or event.agent:
+            return []
+        action = _action(event.steps)
+        if action is None:
+            return []
+        tail = self.state["tail"]
+        tail.append(action)
+        del tail[: -max(self.threshold, 3) * _LONGEST_CYCLE]
+        period, laps = self._cycle([each[0] for each in tail])
+        if not period:
+            return []
+        lap = tail[-period:]
+        names = sorted(each[0] for each in lap)
+        return [
+            Detection(
+                self.rule,
+                digest("\n".join(names)),
+                laps,
+                [each[4] for each in tail[-laps * period :]],
+                details={"actions": [each[1] for each in lap]},
+            )
+        ]
+
+    def _cycle(self, names: list[str]) -> tuple[int, int]:
+        """Return the shortest period in which the tail repeats itself, and its laps; else 0, 0."""
+        for period in range(1, _LONGEST_CYCLE + 1):
+            laps = self.threshold
+            if period == 2 and not self._is_edit_and_check():
+                laps -= 1
+            if len(names) >= period * laps and _repeats(names, period, laps):
+                while len(names) >= period * (laps + 1) and _repeats(names, period, laps + 1):
+                    laps += 1
+                return period, laps
+        return 0, 0
+
+    def _is_edit_and_check(self) -> bool:
+        pair = self.state["tail"][-2:]
+        return len(pair) == 2 and (
+            (pair[0][2] and pair[1][3] and not pair[1][2]) or (pair[1][2] and pair[0][3] and not pair[0][2])
+        )
+
+
+def _repeats(names: list[str], period: int, laps: int) -> bool:
+    tail = names[-period * laps :]
+    return all(tail[at] == tail[at + period] for at in range(len(tail) - period))
+
+
+def _action(steps: list[Step]) -> list[Any] | None:
+    """Return the round as one action, or nothing where only notes, waits and refusals are in it."""
+    found: dict[str, Step] = {}
+    for step in steps:
+        if step.spacer or step.polls or step.exempt or step.refused in (BY_PERSON, BY_GUARD, BY_SIBLING):
+            continue
+        found.setdefault(_identity(step), step)
+    if not found:
+        return None
+    first = next(iter(found.values()))
+    label = first.label[:_LABEL]
+    if len(found) > 1:
+        label = f"{label} and {len(found) - 1} more"
+    return [
+        digest("\n".join(sorted(found))),
+        label,
+        any(step.written() for step in found.values()),
+        any(step.checks for step in found.values()),
+        evidence(first, first.changes[0].path if first.changes else ""),
+    ]
+
+
+def _identity(step: Step) -> str:
+    if step.unstartable:
+        return f"{step.tool} {step.unstartable}"
+    if step.action == EDIT and not step.failed and not step.refused:
+        return step.what
+    return f"{step.what} {step.result}{step.refused}"

@@ -1,0 +1,178 @@
+"""A test was changed until it passed, and the code was not."""
+
+from __future__ import annotations
+
+from unspin.detect.detection import Detection, Detector, evidence, forget_oldest
+from unspin.events import Message
+from unspin.facts.roles import is_source, is_test_like
+from unspin.facts.step import FAILED, PASSED, Round
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unspin.detect.detection import Noticed
+    from unspin.facts.step import FileChange, Step
+
+_FILES = 120
+_NAMES = 120
+_SPAN_FILES = 16
+
+
+class Tampering(Detector):
+    """Fires when a test fails, only test files are edited, and the tests pass.
+
+    The span runs from the failing check to the pass; a failing check after a change of
+    the source opens a new one. All of these must hold: no source changed in the span, by
+    the agent, a subagent or the shell, as far as that can be seen (a command that may
+    have changed anything counts as a change); the person said nothing in it; the session
+    had not touched that test before the span; the edit alters or removes an assertion or
+    expected value, adds a skip, or deletes a test. Tests of code that the session removed
+    may go, and where the failing files are known, only those (and snapshots, fixtures and
+    shared set-up) count. Outcomes of piped checks never count here.
+    ``tampering.strict`` asks as well that no source was edited since the last pass.
+
+    State: ``touched`` tests of the session; ``gone``, names that it removed from the code;
+    ``source``, whether source changed since the last pass; ``span``, the open one.
+    """
+
+    rule = "tampering"
+    keys = {
+        "tampering.enabled": ("flag", True, "notice tests that were edited until they pass"),
+        "tampering.strict": ("flag", False, "only where no source was edited since the last pass either"),
+        "tampering.test_paths": ("texts", (), "patterns of test files, added to the built-in ones"),
+    }
+
+    def initial(self) -> dict[str, Any]:
+        return {"touched": {}, "gone": {}, "source": False, "span": None}
+
+    def observe(self, event: Noticed) -> list[Detection]:
+        if isinstance(event, Message) and event.by_person:
+            self._close()
+        if not isinstance(event, Round):
+            return []
+        found = []
+        for step in event.steps:
+            if step.refused:
+                continue
+            self._changes(step)
+            if not event.agent:
+                found += self._checks(step)
+        return found
+
+    def _close(self) -> None:
+        span = self.state["span"]
+        if span:
+            for path in span["tests"]:
+                self.state["touched"][path] = 1
+            forget_oldest(self.state["touched"], _FILES)
+        self.state["span"] = None
+
+    def _changes(self, step: Step) -> None:
+        span = self.state["span"]
+        changed_source = step.opaque
+        for change in step.changes:
+            if change.refused:
+                continue
+            if not change.path or is_source(change.role):
+                changed_source = True
+                for name in change.gone:
+                    self.state["gone"][name] = 1
+                forget_oldest(self.state["gone"], _NAMES)
+            elif is_test_like(change.role):
+                self._test(step, change)
+        if changed_source and span:
+            span["void"] = True
+        if any(change.path and is_source(change.role) and not change.refused for change in step.changes):
+            self.state["source"] = True
+
+    def _test(self, step: Step, change: FileChange) -> None:
+        span = self.state["span"]
+        if span is None:
+            self.state["touched"][change.path] = 1
+            forget_oldest(self.state["touched"], _FILES)
+            return
+        entry = span["tests"].setdefault(change.path, [0, 0, 0, 0])
+        if change.weakened and not self._removed_code(change):
+            entry[:] = [a + b for a, b in zip(entry, change.weakened, strict=True)]
+            span["evidence"].append(evidence(step, change.path))
+            del span["evidence"][_SPAN_FILES:]
+        forget_oldest(span["tests"], _SPAN_FILES)
+
+    def _removed_code(self, change: FileChange) -> bool:
+        """Tell whether the change takes out a test of code that the session removed."""
+        gone = self.state["gone"]
+        if any(name in gone for name in change.mentions):
+            return True
+        if change.change != "delete":
+            return False
+        stem = change.path.rsplit("/", 1)[-1].split(".", 1)[0].lower()
+        return any(len(name) > 2 and name.lower() in stem for name in gone)
+
+    def _checks(self, step: Step) -> list[Detection]:
+        found = []
+        for check in step.checks:
+            if check.kind != "test":
+                continue
+            if check.outcome == FAILED:
+                self._failed(step)
+            elif check.outcome == PASSED:
+                found += self._passed(step)
+        return found
+
+    def _failed(self, step: Step) -> None:
+        span = self.state["span"]
+        if span and not span["void"]:
+            return
+        self._close()
+        self.state["span"] = {
+            "void": False,
+            "strict": self.state["source"],
+            "files": sorted({_name(each[1]) for each in step.failing if each[1]})[:_SPAN_FILES],
+            "tests": {},
+            "evidence": [evidence(step, "", step.error_text or step.label)],
+        }
+
+    def _passed(self, step: Step) -> list[Detection]:
+        span = self.state["span"]
+        touched = dict(self.state["touched"])
+        self._close()
+        self.state["source"] = False
+        if not span or span["void"] or (self.settings["tampering.strict"] and span["strict"]):
+            return []
+        weakened = {
+            path: counts
+            for path, counts in span["tests"].items()
+            if any(counts) and path not in touched and _concerns(path, span["files"])
+        }
+        if not weakened:
+            return []
+        files = sorted(weakened)
+        totals = [sum(each) for each in zip(*weakened.values(), strict=True)]
+        return [
+            Detection(
+                self.rule,
+                "\n".join(files),
+                len(files),
+                [*span["evidence"], evidence(step)],
+                file=files[0],
+                details={
+                    "files": files,
+                    "removed": totals[0],
+                    "altered": totals[1],
+                    "skips": totals[2],
+                    "deleted": totals[3],
+                },
+            )
+        ]
+
+
+def _concerns(path: str, failing: list[str]) -> bool:
+    """Tell whether a changed test file can be why the failing ones pass; shared files always can."""
+    name = _name(path)
+    shared = name == "conftest.py" or "snap" in path or "fixture" in path or "testdata" in path
+    return not failing or name in failing or shared
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]

@@ -1,0 +1,219 @@
+"""What plain reading of one tool call and its result yields, and the rounds made of them.
+
+A step is small plain data: outputs are gone, only what detectors ask for is left. It can
+be dumped to JSON values and loaded again. Detectors see nothing else of a call.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+PASSED = "passed"
+FAILED = "failed"
+UNKNOWN = "unknown"
+
+
+class Plain:
+    """Fields that are plain data, in the order of ``__slots__``; dumped as one list."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def dump(self) -> list[Any]:
+        return [getattr(self, name) for name in self.__slots__]
+
+    @classmethod
+    def load(cls, values: list[Any]) -> Self:
+        self = cls.__new__(cls)
+        for name, value in zip(cls.__slots__, values, strict=True):
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({fields})"
+
+
+class CheckResult(Plain):
+    """A check and how it ended.
+
+    ``outcome`` is what the exit status proves. ``shown`` is what a piped run's own summary
+    says, filled in only where ``checks.read_summaries`` is on; good for a streak, never
+    for tampering. ``scratch`` marks a run of a script that is meant to fail.
+    """
+
+    __slots__ = ("command", "kind", "outcome", "scratch", "shown")
+
+    def __init__(self, kind: str, command: str, outcome: str, *, shown: str = "", scratch: bool = False):
+        self.kind = kind
+        self.command = command
+        self.outcome = outcome
+        self.shown = shown
+        self.scratch = scratch
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome == PASSED or self.shown == PASSED
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome == FAILED or self.shown == FAILED
+
+
+class FileChange(Plain):
+    """One file that the call changed (or, where ``refused``, was not allowed to change).
+
+    ``change`` is ``write``, ``revert``, ``delete`` or ``move`` (away from ``path``); ``path``
+    is empty where it cannot be known. ``weakened`` counts what happened to a test:
+    removed, altered, skipped, deleted; ``None`` where nothing can be said.
+    ``gone`` holds names that the change took out of the file, ``mentions`` names on the
+    lines of a test that were removed or altered.
+    """
+
+    __slots__ = (
+        "after",
+        "before",
+        "change",
+        "gone",
+        "mentions",
+        "path",
+        "refused",
+        "role",
+        "shell",
+        "weakened",
+    )
+
+    def __init__(
+        self,
+        path: str,
+        change: str = "write",
+        *,
+        role: str = "source",
+        shell: bool = False,
+        refused: bool = False,
+        before: str = "",
+        after: str = "",
+        weakened: list[int] | None = None,
+        gone: list[str] | None = None,
+        mentions: list[str] | None = None,
+    ):
+        self.path = path
+        self.change = change
+        self.role = role
+        self.shell = shell
+        self.refused = refused
+        self.before = before
+        self.after = after
+        self.weakened = weakened
+        self.gone = gone or []
+        self.mentions = mentions or []
+
+
+class Step(Plain):
+    """One call of the main agent or a subagent, read.
+
+    ``what`` identifies tool and arguments, ``result`` the normalised output. ``error`` is
+    the identity of the error in a failing result, empty where none was recognised;
+    ``error_text`` is its line as it stood. ``failing`` holds the failing tests:
+    ``[digest of the id, file, digest of the reason]``. ``signature`` says which failure
+    it is, empty where that cannot be said. ``noise`` holds error-looking lines of an
+    output that passed. ``unstartable`` is set where the program or tool could not even
+    be started. ``opaque`` means that the call may have
+    changed files in a way that nobody can see.
+    """
+
+    __slots__ = (
+        "action",
+        "changes",
+        "checks",
+        "command",
+        "constant",
+        "error",
+        "error_count",
+        "error_text",
+        "exempt",
+        "failed",
+        "failing",
+        "index",
+        "label",
+        "noise",
+        "opaque",
+        "polls",
+        "position",
+        "refused",
+        "result",
+        "role",
+        "signature",
+        "size",
+        "spacer",
+        "spoke",
+        "tool",
+        "unstartable",
+        "what",
+    )
+
+    def __init__(self, tool: str, label: str, action: str, what: str, position: int = 0):
+        self.index = 0
+        self.position = position
+        self.tool = tool
+        self.label = label
+        self.action = action
+        self.what = what
+        self.command = ""  # digest of the command line, "" for other tools
+        self.role = ""  # of the command line: see ``facts.shell.Line.role``
+        self.result = ""
+        self.constant = False  # the output is a mere acknowledgement
+        self.size = 0
+        self.failed = False
+        self.refused = ""
+        self.spoke = False  # the person spoke through this call
+        self.error = ""
+        self.error_text = ""
+        self.error_count = 0
+        self.failing: list[list[str]] = []
+        self.signature = ""
+        self.noise: list[str] = []
+        self.unstartable = ""
+        self.checks: list[CheckResult] = []
+        self.changes: list[FileChange] = []
+        self.polls = False
+        self.spacer = False
+        self.opaque = False
+        self.exempt = False
+
+    def dump(self) -> list[Any]:
+        values = super().dump()
+        for name in ("checks", "changes"):
+            at = self.__slots__.index(name)
+            values[at] = [each.dump() for each in values[at]]
+        return values
+
+    @classmethod
+    def load(cls, values: list[Any]) -> Self:
+        self = super().load(values)
+        self.checks = [CheckResult.load(each) for each in values[cls.__slots__.index("checks")]]
+        self.changes = [FileChange.load(each) for each in values[cls.__slots__.index("changes")]]
+        return self
+
+    def failed_check(self) -> CheckResult | None:
+        """Return the first check that failed for certain, linters left out."""
+        return next((check for check in self.checks if check.failed and check.kind != "lint"), None)
+
+    def failures_left(self) -> int:
+        """Return how much is failing: tests where they are named, else error lines."""
+        return len(self.failing) or self.error_count
+
+    def written(self) -> list[FileChange]:
+        """Return the changes that took place and are edits: reverts are none."""
+        return [each for each in self.changes if not each.refused and each.change != "revert"]
+
+
+class Round:
+    """The steps of one model response, in order: what detectors judge together."""
+
+    __slots__ = ("agent", "steps")
+
+    def __init__(self, steps: list[Step], agent: str = ""):
+        self.steps = steps
+        self.agent = agent

@@ -1,0 +1,452 @@
+"""Events in, responses out: what is said, refused, stopped, or only logged.
+
+Two rules: everything that decides about a response lives here, and nothing here knows
+how an agent is told. The guard owns rounds, episodes and what stands; what is noticed is
+the detectors' business, how it is worded that of ``messages``.
+"""
+
+from __future__ import annotations
+
+from unspin.detect import DETECTORS, LOOP_RULES
+from unspin.events import (
+    BY_GUARD,
+    Compaction,
+    Message,
+    Opportunity,
+    RoundEnd,
+    ToolCall,
+    ToolResult,
+)
+from unspin.facts.digest import digest
+from unspin.facts.reading import Reader
+from unspin.facts.step import Round, Step
+from unspin.guard import messages
+from unspin.guard.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from unspin.detect import Detection
+    from unspin.events import Event
+    from unspin.facts.step import CheckResult
+
+NONE, NUDGE, BLOCK, HALT = "none", "nudge", "block", "halt"
+
+_VERSION = 1
+_SAID = 200  # identities remembered
+_STANDING = 24
+_KEPT = 4  # lines kept for the next event that can carry one
+_REFUSED_IDS = 32
+_BUFFERED = 64  # calls of one round
+
+
+class Response:
+    """What the guard does about something: nothing (it is logged), a nudge, a block, a halt.
+
+    ``message`` is the line as the agent or the person reads it. ``rule``, ``identity``,
+    ``count``, ``event_index`` and ``evidence`` say what it stands on.
+    """
+
+    __slots__ = ("count", "event_index", "evidence", "file", "identity", "kind", "message", "rule")
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        rule: str,
+        identity: str,
+        count: int,
+        event_index: int,
+        evidence: list[dict[str, Any]],
+        file: str = "",
+    ):
+        self.kind = kind
+        self.message = message
+        self.rule = rule
+        self.identity = identity
+        self.count = count
+        self.event_index = event_index
+        self.evidence = evidence
+        self.file = file
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return the response as plain data, with the field names of the log."""
+        return {
+            "rule": self.rule,
+            "identity": self.identity,
+            "count": self.count,
+            "event_index": self.event_index,
+            "file": self.file,
+            "message": self.message,
+            "evidence": self.evidence,
+            "response": self.kind,
+        }
+
+    def __repr__(self) -> str:
+        return f"Response({self.kind!r}, {self.message!r})"
+
+
+class Guard:
+    """Watches one session.
+
+    >>> from unspin import Guard, events
+    >>> guard = Guard()
+    >>> for number in range(3):
+    ...     _ = guard.observe(events.edit("/p/a.py", "x", str(number)))
+    ...     _ = guard.observe(events.RoundEnd())
+    ...     _ = guard.observe(events.shell("pytest", "E   TypeError: no", exit_code=1))
+    ...     responses = guard.observe(events.RoundEnd())
+    >>> [response.kind for response in responses]
+    ['nudge']
+
+    ``state`` is plain data: take it after any event, and a guard made from it in another
+    process answers as this one would have. ``project`` is the folder that files are named
+    against. ``muted`` holds ``(rule, file)`` pairs that are logged and not said; an empty
+    file means everywhere.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        project: str = "",
+        state: dict[str, Any] | None = None,
+        muted: Sequence[tuple[str, str]] = (),
+        mode: str | None = None,
+    ):
+        self.settings = settings or Settings()
+        self.mode = mode or self.settings["mode"]
+        self.muted = tuple(muted)
+        self._state = _initial() if state is None or state.get("version") != _VERSION else state
+        if project:
+            self._state["project"] = project
+        self.reader = Reader(self.settings, self._state["project"], self._state["reader"])
+        self._state["reader"] = self.reader.state
+        self._detectors = [
+            each(self.settings, self._state["detectors"].get(each.rule))
+            for each in DETECTORS
+            if self.settings[each.switch()] is not False
+        ]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that the guard remembers, as plain data. Copy it before the next event."""
+        self._state["detectors"].update({each.rule: each.state for each in self._detectors})
+        return self._state
+
+    @property
+    def armed(self) -> bool:
+        """True while the next edit of some file would be refused."""
+        return bool(self.standing_blocks())
+
+    def standing_blocks(self) -> list[str]:
+        """Return the files whose next edit would be refused."""
+        if self.mode != "guard" or not self.settings["loop.block_ignored"]:
+            return []
+        standing = self._state["standing"].values()
+        return [
+            each["file"]
+            for each in standing
+            if each["blocks"] and not self._is_muted(each["rule"], each["file"])
+        ]
+
+    def streaks(self) -> list[dict[str, Any]]:
+        """Return what is being counted, longest first: rule, what it is about, count, threshold."""
+        found = [
+            {
+                "rule": each.rule,
+                "about": self.reader.relative(about),
+                "count": count,
+                "threshold": each.threshold,
+            }
+            for each in self._detectors
+            for about, count in each.streaks()
+        ]
+        return sorted(found, key=lambda each: -int(each["count"]))
+
+    def observe(self, event: Event) -> list[Response]:
+        """Take one event; return the responses to it, mostly none.
+
+        At most one of them is a nudge. Those of kind ``none`` are for the log only.
+        """
+        if isinstance(event, ToolCall):
+            return self._before(event)
+        if isinstance(event, ToolResult):
+            self._take(event)
+            return []
+        if isinstance(event, RoundEnd):
+            return self._judge(event.agent)
+        if isinstance(event, Message):
+            return self._close_rounds() + self._message(event)
+        if isinstance(event, Opportunity):
+            return self._give_kept()
+        if isinstance(event, Compaction):
+            responses = self._close_rounds()
+            self._next_index()
+            return responses + self._compaction(event)
+        return self._respond(self._notice(event), can_say=False)
+
+    # -- rounds ------------------------------------------------------------------------
+
+    def _take(self, event: ToolResult) -> None:
+        if event.call.call_id and event.call.call_id in self._state["refused_ids"]:
+            event.refused = BY_GUARD
+        buffer = self._state["rounds"].setdefault(event.call.agent, [])
+        if len(buffer) < _BUFFERED:
+            buffer.append(self.reader.read(event).dump())
+
+    def _close_rounds(self) -> list[Response]:
+        """Judge rounds whose end nobody announced."""
+        return [response for agent in list(self._state["rounds"]) for response in self._judge(agent)]
+
+    def _judge(self, agent: str) -> list[Response]:
+        buffered = self._state["rounds"].pop(agent, [])
+        steps = sorted((Step.load(each) for each in buffered), key=lambda step: step.position)
+        if not agent:
+            for step in steps:
+                step.index = self._next_index()
+            self._state["round"] += 1
+        if not steps:
+            return []
+        steps = [step for step in steps if step.refused != BY_GUARD]
+        if not agent:
+            self.reader.settle(steps)
+        found = self._notice(Round(steps, agent))
+        if agent:
+            return self._respond(found, can_say=False)
+        for step in steps:
+            for check in step.checks:
+                if check.passed:
+                    self._passed(check)
+        if any(step.spoke for step in steps):
+            responses = self._respond(found, can_say=False)
+            self._spoken()
+            return responses
+        return self._respond(found, can_say=True)
+
+    def _notice(self, event: Any) -> list[Detection]:
+        return [found for detector in self._detectors for found in detector.observe(event)]
+
+    def _next_index(self) -> int:
+        self._state["index"] += 1
+        return int(self._state["index"]) - 1
+
+    # -- episodes ----------------------------------------------------------------------
+
+    def _message(self, event: Message) -> list[Response]:
+        self._next_index()
+        self._notice(event)
+        if event.by_person:
+            self._spoken(told=True)
+        return []
+
+    def _spoken(self, *, told: bool = False) -> None:
+        """The person spoke: the episode ends, blocks are released, counters start at zero."""
+        if not told:
+            self._notice(Message(by_person=True))
+        self._state["episode"] += 1
+        self._state["standing"] = {}
+        self._state["said"] = {}
+
+    def _passed(self, check: CheckResult) -> None:
+        """A pass ends the streaks of its kind, a passed test all of them, and what stands on them."""
+        if check.kind == "lint":
+            return
+        self._state["passed"] = True
+        passes = self._state["passes"]
+        passes[check.kind] = passes.get(check.kind, 0) + 1
+        standing = self._state["standing"]
+        for subject, each in list(standing.items()):
+            if each["kind"] and check.kind in ("test", each["kind"]):
+                del standing[subject]
+
+    def _identity(self, found: Detection) -> str:
+        passes = self._state["passes"]
+        streak = 0
+        if found.kind:
+            streak = passes.get("test", 0) + (passes.get(found.kind, 0) if found.kind != "test" else 0)
+        subject = (
+            self.reader.relative(found.subject) if found.file == found.subject else digest(found.subject)
+        )
+        return f"{found.rule}:{subject}:{self._state['episode']}.{streak}"
+
+    # -- responses ---------------------------------------------------------------------
+
+    def _situation(self) -> messages.Situation:
+        return messages.Situation(
+            project=self._state["project"],
+            passed=self._state["passed"],
+            checkpoints=self.settings["checkpoints.enabled"],
+            working_checkpoint=self._state["working_checkpoint"],
+        )
+
+    def _respond(self, detections: list[Detection], *, can_say: bool) -> list[Response]:
+        """Decide about detections, in the order of their rules: at most one is said."""
+        responses = []
+        told = False
+        for found in detections:
+            identity = self._identity(found)
+            said = self._state["said"]
+            if said.get(identity) == NUDGE:
+                continue
+            response = self._response(NONE, messages.nudge(found, self._situation()), found, identity)
+            if self._may_say(found):
+                if can_say and not told:
+                    told = True
+                    response.kind = NUDGE
+                    self._stand(found, response)
+                elif found.rule not in LOOP_RULES:
+                    self._keep(response)
+                    said[identity] = NUDGE  # it will be, and is logged then
+                    continue
+            if response.kind == NUDGE or identity not in said:
+                responses.append(response)
+            said[identity] = response.kind
+            while len(said) > _SAID:
+                del said[next(iter(said))]
+        if can_say and not told:
+            responses += self._give_kept()
+        return responses
+
+    def _response(self, kind: str, message: str, found: Detection, identity: str) -> Response:
+        return Response(
+            kind,
+            message,
+            rule=found.rule,
+            identity=identity,
+            count=found.count,
+            event_index=max(self._state["index"] - 1, 0),
+            evidence=found.evidence,
+            file=self.reader.relative(found.file),
+        )
+
+    def _may_say(self, found: Detection) -> bool:
+        if self.mode == "observe" or found.quiet or found.rule in self.settings["log_only"]:
+            return False
+        if self._is_muted(found.rule, found.file):
+            return False
+        return found.rule not in LOOP_RULES or not self._is_covered(found)
+
+    def _is_muted(self, rule: str, file: str) -> bool:
+        return any(
+            rule == muted and about in ("", file, self.reader.relative(file)) for muted, about in self.muted
+        )
+
+    def _is_covered(self, found: Detection) -> bool:
+        """Tell whether a loop nudge already stands on the same file or the same error."""
+        return any(
+            (found.file and found.file == each["file"]) or (found.error and found.error == each["error"])
+            for each in self._state["standing"].values()
+        )
+
+    def _stand(self, found: Detection, response: Response) -> None:
+        if found.rule not in LOOP_RULES:
+            return
+        standing = self._state["standing"]
+        standing[response.identity] = {
+            "rule": found.rule,
+            "file": found.file,
+            "error": found.error,
+            "kind": found.kind,
+            "blocks": found.blocks,
+            "cause": messages.cause(found, self._situation()),
+            "count": found.count,
+            "evidence": found.evidence,
+            "grace": self.settings["loop.grace_edits"],
+            "refusals": 0,
+            "refused_in": -1,
+        }
+        while len(standing) > _STANDING:
+            del standing[next(iter(standing))]
+
+    def _keep(self, response: Response) -> None:
+        self._state["kept"].append(response.as_mapping())
+        del self._state["kept"][:-_KEPT]
+
+    def _give_kept(self) -> list[Response]:
+        """Return the oldest line that was kept because nothing could carry it."""
+        if not self._state["kept"] or self.mode == "observe":
+            return []
+        kept = self._state["kept"].pop(0)
+        return [
+            Response(
+                NUDGE,
+                kept["message"],
+                rule=kept["rule"],
+                identity=kept["identity"],
+                count=kept["count"],
+                event_index=kept["event_index"],
+                evidence=kept["evidence"],
+                file=kept["file"],
+            )
+        ]
+
+    def _compaction(self, event: Compaction) -> list[Response]:
+        return self._respond(self._notice(event), can_say=False)
+
+    # -- before a tool -----------------------------------------------------------------
+
+    def _before(self, call: ToolCall) -> list[Response]:
+        """Refuse the edit of a file on which an ignored nudge stands."""
+        if call.agent or not self.armed:
+            return []
+        targets = self.reader.targets(call)
+        refusing = self.standing_blocks()
+        for identity, each in self._state["standing"].items():
+            if not each["blocks"] or each["file"] not in targets or each["file"] not in refusing:
+                continue
+            if each["grace"] > 0:
+                each["grace"] -= 1
+                return []
+            return [self._refuse(call, identity, each)]
+        return []
+
+    def _refuse(self, call: ToolCall, identity: str, standing: dict[str, Any]) -> Response:
+        if standing["refused_in"] != self._state["round"]:  # parallel edits of a round are one refusal
+            standing["refused_in"] = self._state["round"]
+            standing["refusals"] += 1
+        limit = self.settings["loop.max_blocks"]
+        if call.call_id:
+            self._state["refused_ids"].append(call.call_id)
+            del self._state["refused_ids"][:-_REFUSED_IDS]
+        now = self._situation()
+        if standing["refusals"] > limit:
+            kind, message = HALT, messages.stop(standing["file"], limit, now)
+        else:
+            kind, message = BLOCK, messages.refusal(standing["file"], standing["cause"], now)
+        return Response(
+            kind,
+            message,
+            rule=standing["rule"],
+            identity=identity,
+            count=standing["count"],
+            event_index=self._state["index"],
+            evidence=standing["evidence"],
+            file=self.reader.relative(standing["file"]),
+        )
+
+
+def _initial() -> dict[str, Any]:
+    return {
+        "version": _VERSION,
+        "project": "",
+        "index": 0,
+        "round": 0,
+        "episode": 0,
+        "passed": False,
+        "passes": {},
+        "working_checkpoint": False,
+        "reader": None,
+        "detectors": {},
+        "rounds": {},
+        "said": {},
+        "standing": {},
+        "kept": [],
+        "refused_ids": [],
+    }
+
+
+__all__ = ["BLOCK", "HALT", "NONE", "NUDGE", "Guard", "Response"]

@@ -1,0 +1,90 @@
+"""One hook event, live: from the payload through the guard and the store to the answer.
+
+The only place where an agent's protocol, the store and the guard meet.
+"""
+
+from __future__ import annotations
+
+import json
+
+from unspin import agents, config
+from unspin.events import ToolResult
+from unspin.guard import NONE, Guard
+from unspin.paths import state_folder
+from unspin.store import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unspin.agents import Answer, Incoming
+    from unspin.store import Session
+
+
+def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> Answer:
+    """Answer one payload. Whatever goes wrong is raised: the caller lets the agent go on."""
+    protocol = agents.load(agent)
+    own = store is None
+    store = store or Store(state_folder())
+    try:
+        if payload.get("hook_event_name") == "PreToolUse" and not _is_armed(store, payload):
+            return agents.Answer()
+        with store:
+            session = store.session(str(payload.get("session_id")))
+            incoming = protocol.read(payload, session.cwd if session else "")
+            if incoming is None:
+                return agents.Answer()
+            responses = observe(store, agent, incoming, session)
+        answer: Answer = protocol.answer(incoming, responses)
+        return answer
+    finally:
+        if own:
+            store.close()
+
+
+def _is_armed(store: Store, payload: dict[str, Any]) -> bool:
+    session = store.session(str(payload.get("session_id")))
+    return session is not None and session.armed
+
+
+def observe(store: Store, agent: str, incoming: Incoming, session: Session | None) -> list[Any]:
+    """Feed events to the session's guard, store what it became, log what it noticed."""
+    project = session.project if session else incoming.project
+    guard = restore(store, project, None if incoming.fresh else session)
+    runs = (
+        store.take_check_runs(project)
+        if any(isinstance(each, ToolResult) for each in incoming.events)
+        else []
+    )
+    responses = []
+    for event in incoming.events:
+        if runs and isinstance(event, ToolResult) and "unspin check" in event.call.command:
+            event.recorded = tuple((command, status) for command, _, status in runs)
+        responses += guard.observe(event)
+    for response in responses:
+        store.log(incoming.session, {**response.as_mapping(), "evidence": json.dumps(response.evidence)})
+    save(store, incoming.session, agent, project, incoming.cwd, guard)
+    return [response for response in responses if response.kind != NONE]
+
+
+def restore(store: Store, project: str, session: Session | None) -> Guard:
+    """Return the guard of a session as it was stored, or a new one."""
+    return Guard(
+        config.compiled(project, store),
+        project=project,
+        state=json.loads(session.state) if session else None,
+        muted=store.mutes(project),
+        mode=store.mode(project),
+    )
+
+
+def save(store: Store, session: str, agent: str, project: str, cwd: str, guard: Guard) -> None:
+    """Store what the guard remembers."""
+    store.save_session(
+        session,
+        agent=agent,
+        project=project,
+        cwd=cwd,
+        state=json.dumps(guard.state, separators=(",", ":")),
+        armed=guard.armed,
+    )

@@ -1,0 +1,28 @@
+"""Where unspin's own files lie, from the environment. Nothing here creates anything."""
+
+from __future__ import annotations
+
+import os
+
+
+def state_folder() -> str:
+    """Return the folder of the state: ``$XDG_STATE_HOME/unspin``, else below the home folder.
+
+    Raises ``OSError`` where there is neither.
+    """
+    return os.path.join(_base("XDG_STATE_HOME", ".local/state"), "unspin")
+
+
+def config_folder() -> str:
+    """Return the folder of the person's settings: ``$XDG_CONFIG_HOME/unspin``."""
+    return os.path.join(_base("XDG_CONFIG_HOME", ".config"), "unspin")
+
+
+def _base(variable: str, below_home: str) -> str:
+    base = os.environ.get(variable, "")
+    if os.path.isabs(base):  # the XDG specification: a relative value is to be ignored
+        return base
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise OSError(f"no home folder is known, and {variable} is not set: set one of HOME and {variable}")
+    return os.path.join(home, below_home)

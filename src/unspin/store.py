@@ -1,0 +1,274 @@
+"""The only room that keeps state between processes: one SQLite file in the state folder.
+
+Knows sessions, detections, faults, the person's overrides and recorded checks as plain
+rows; what is in a session's state is the guard's business. What is stored is facts and
+short excerpts. The file is readable by its owner only.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+try:  # the bare C module: the package around it loads datetime, which a hook pays for on every call
+    import _sqlite3 as sqlite3
+except ImportError:
+    import sqlite3  # type: ignore[no-redef]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Self
+
+VERSION = 1
+_BUSY_SECONDS = 2.0
+_KEEP_FAULTS = 200
+_KEEP_CHECK_RUNS = 200
+
+#: Migrations: the statements that bring a store from version N-1 to N.
+_MIGRATIONS: dict[int, tuple[str, ...]] = {
+    1: (
+        """CREATE TABLE session (
+            id TEXT PRIMARY KEY, agent TEXT NOT NULL, project TEXT NOT NULL, cwd TEXT NOT NULL,
+            state TEXT NOT NULL, armed INTEGER NOT NULL, started REAL NOT NULL, updated REAL NOT NULL)""",
+        "CREATE INDEX session_project ON session (project, updated)",
+        """CREATE TABLE detection (
+            id INTEGER PRIMARY KEY, session TEXT NOT NULL, time REAL NOT NULL, rule TEXT NOT NULL,
+            identity TEXT NOT NULL, count INTEGER NOT NULL, event_index INTEGER NOT NULL, file TEXT NOT NULL,
+            message TEXT NOT NULL, evidence TEXT NOT NULL, response TEXT NOT NULL)""",
+        "CREATE INDEX detection_session ON detection (session, id)",
+        "CREATE TABLE fault (id INTEGER PRIMARY KEY, time REAL NOT NULL, place TEXT NOT NULL, text TEXT NOT NULL)",
+        "CREATE TABLE mode (project TEXT PRIMARY KEY, mode TEXT NOT NULL)",
+        "CREATE TABLE mute (project TEXT NOT NULL, rule TEXT NOT NULL, file TEXT NOT NULL, PRIMARY KEY (project, rule, file))",
+        "CREATE TABLE settings (project TEXT PRIMARY KEY, stamp TEXT NOT NULL, value TEXT NOT NULL)",
+        """CREATE TABLE check_run (
+            id INTEGER PRIMARY KEY, folder TEXT NOT NULL, time REAL NOT NULL, command TEXT NOT NULL,
+            kind TEXT NOT NULL, status INTEGER NOT NULL)""",
+    ),
+}
+
+
+class StoreError(Exception):
+    """The store cannot be used; the text says what was found and what to do."""
+
+
+class Session:
+    """One session's row."""
+
+    __slots__ = ("agent", "armed", "cwd", "id", "project", "started", "state", "updated")
+
+    def __init__(
+        self,
+        id: str,
+        agent: str,
+        project: str,
+        cwd: str,
+        state: str,
+        armed: int,
+        started: float,
+        updated: float,
+    ):
+        self.id = id
+        self.agent = agent
+        self.project = project
+        self.cwd = cwd
+        self.state = state
+        self.armed = bool(armed)
+        self.started = started
+        self.updated = updated
+
+
+class Store:
+    """The open store. Use as a context manager: what is done inside is one transaction.
+
+    ``with Store(folder) as store`` takes the write lock at once, so that what is read
+    stays true until it is written.
+    """
+
+    def __init__(self, folder: str):
+        """Open the store in ``folder``, make it or bring it up to date; raise ``StoreError`` if that fails."""
+        self.path = os.path.join(folder, "state.db")
+        try:
+            self._db = self._open(folder)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"the store {self.path} cannot be used: {error}") from error
+
+    def _open(self, folder: str) -> Any:
+        if not os.path.exists(self.path):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise StoreError(
+                f"the store {self.path} is of version {version}, made by a newer unspin (this one knows up to "
+                f"{VERSION}): update this unspin, or move the file away to start afresh"
+            )
+        db.execute("PRAGMA synchronous = NORMAL")
+        if version < VERSION:
+            self._migrate(db)
+        return db
+
+    def _migrate(self, db: Any) -> None:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("BEGIN IMMEDIATE")
+        (version,) = db.execute("PRAGMA user_version").fetchone()  # another process may have been first
+        for step in range(version + 1, VERSION + 1):
+            for statement in _MIGRATIONS[step]:
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {step}")
+        db.execute("COMMIT")
+
+    def __enter__(self) -> Self:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise StoreError(f"the store {self.path} cannot be used: {error}") from error
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._db.execute("ROLLBACK" if kind else "COMMIT")
+
+    def close(self) -> None:
+        self._db.close()
+
+    # -- sessions ----------------------------------------------------------------------
+
+    def session(self, id: str) -> Session | None:
+        """Return the session, or ``None``."""
+        row = self._db.execute(
+            "SELECT id, agent, project, cwd, state, armed, started, updated FROM session WHERE id = ?", (id,)
+        ).fetchone()
+        return Session(*row) if row else None
+
+    def sessions(self, *, project: str | None = None, begins: str = "") -> list[Session]:
+        """Return sessions, newest first: of one project, or whose id begins so."""
+        rows = self._db.execute(
+            "SELECT id, agent, project, cwd, state, armed, started, updated FROM session "
+            "WHERE (?1 IS NULL OR project = ?1) AND substr(id, 1, length(?2)) = ?2 ORDER BY updated DESC",
+            (project, begins),
+        )
+        return [Session(*row) for row in rows]
+
+    def save_session(self, id: str, *, agent: str, project: str, cwd: str, state: str, armed: bool) -> None:
+        """Store a session's state; ``project`` is kept as it was at the session's start."""
+        now = time.time()
+        self._db.execute(
+            "INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+            "cwd = excluded.cwd, state = excluded.state, armed = excluded.armed, updated = excluded.updated",
+            (id, agent, project, cwd, state, int(armed), now, now),
+        )
+
+    def forget(self, id: str) -> int:
+        """Remove a session and its detections; return how many detections there were."""
+        count = self._db.execute("DELETE FROM detection WHERE session = ?", (id,)).rowcount
+        self._db.execute("DELETE FROM session WHERE id = ?", (id,))
+        return int(count)
+
+    # -- detections --------------------------------------------------------------------
+
+    _FIELDS = (
+        "session",
+        "time",
+        "rule",
+        "identity",
+        "count",
+        "event_index",
+        "file",
+        "message",
+        "evidence",
+        "response",
+    )
+
+    def log(self, session: str, found: dict[str, Any]) -> None:
+        """Add a detection to the log; ``evidence`` is JSON text."""
+        row = {**found, "session": session, "time": time.time()}
+        self._db.execute(
+            f"INSERT INTO detection ({', '.join(self._FIELDS)}) VALUES ({', '.join('?' * len(self._FIELDS))})",
+            [row[field] for field in self._FIELDS],
+        )
+
+    def detections(self, session: str | None = None) -> Iterator[dict[str, Any]]:
+        """Yield logged detections, oldest first; ``evidence`` is JSON text."""
+        rows = self._db.execute(
+            f"SELECT {', '.join(self._FIELDS)} FROM detection WHERE ?1 IS NULL OR session = ?1 ORDER BY id",
+            (session,),
+        )
+        for row in rows:
+            yield dict(zip(self._FIELDS, row, strict=True))
+
+    # -- faults ------------------------------------------------------------------------
+
+    def fault(self, place: str, text: str) -> None:
+        """Record a fault of our own; only the newest are kept."""
+        self._db.execute(
+            "INSERT INTO fault (time, place, text) VALUES (?, ?, ?)", (time.time(), place, text[:2000])
+        )
+        self._db.execute("DELETE FROM fault WHERE id <= (SELECT max(id) FROM fault) - ?", (_KEEP_FAULTS,))
+
+    def faults(self) -> list[tuple[float, str, str]]:
+        """Return recorded faults as (time, place, text), oldest first."""
+        return list(self._db.execute("SELECT time, place, text FROM fault ORDER BY id"))
+
+    # -- the person's overrides --------------------------------------------------------
+
+    def mode(self, project: str) -> str | None:
+        """Return the mode that the person chose for a project, if they did."""
+        row = self._db.execute("SELECT mode FROM mode WHERE project = ?", (project,)).fetchone()
+        return row[0] if row else None
+
+    def set_mode(self, project: str, mode: str | None) -> None:
+        """Keep the person's mode for a project; ``None`` goes back to the settings."""
+        if mode is None:
+            self._db.execute("DELETE FROM mode WHERE project = ?", (project,))
+        else:
+            self._db.execute("INSERT OR REPLACE INTO mode VALUES (?, ?)", (project, mode))
+
+    def mutes(self, project: str) -> list[tuple[str, str]]:
+        """Return muted (rule, file) pairs; an empty file means the whole project."""
+        return list(
+            self._db.execute("SELECT rule, file FROM mute WHERE project = ? ORDER BY 1, 2", (project,))
+        )
+
+    def mute(self, project: str, rule: str, file: str, *, off: bool = False) -> None:
+        """Mute a rule for a project or one file in it, or take that back."""
+        if off:
+            self._db.execute(
+                "DELETE FROM mute WHERE (project, rule, file) = (?, ?, ?)", (project, rule, file)
+            )
+        else:
+            self._db.execute("INSERT OR REPLACE INTO mute VALUES (?, ?, ?)", (project, rule, file))
+
+    # -- compiled settings and recorded checks -----------------------------------------
+
+    def compiled_settings(self, project: str, stamp: str) -> str | None:
+        """Return the settings compiled when the settings files were as ``stamp`` says."""
+        row = self._db.execute(
+            "SELECT value FROM settings WHERE (project, stamp) = (?, ?)", (project, stamp)
+        ).fetchone()
+        return row[0] if row else None
+
+    def save_settings(self, project: str, stamp: str, value: str) -> None:
+        """Keep compiled settings."""
+        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?, ?)", (project, stamp, value))
+
+    def add_check_run(self, folder: str, command: str, kind: str, status: int) -> None:
+        """Record the real outcome of a command that ``unspin check`` ran."""
+        self._db.execute(
+            "INSERT INTO check_run (folder, time, command, kind, status) VALUES (?, ?, ?, ?, ?)",
+            (folder, time.time(), command, kind, status),
+        )
+        self._db.execute(
+            "DELETE FROM check_run WHERE id <= (SELECT max(id) FROM check_run) - ?", (_KEEP_CHECK_RUNS,)
+        )
+
+    def take_check_runs(self, folder: str) -> list[tuple[str, str, int]]:
+        """Return and remove what was recorded in a folder or below: (command, kind, status)."""
+        below = (folder, f"{folder.rstrip('/')}/")
+        where = "folder = ?1 OR substr(folder, 1, length(?2)) = ?2"
+        rows = list(
+            self._db.execute(f"SELECT command, kind, status FROM check_run WHERE {where} ORDER BY id", below)
+        )
+        if rows:
+            self._db.execute(f"DELETE FROM check_run WHERE {where}", below)
+        return rows
