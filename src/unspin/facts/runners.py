@@ -1,8 +1,8 @@
 """Which program is which check: from the words of one simple command to what it is.
 
-The lists stand in `runners.json`; this file holds what a list cannot say (interpreters, task runners, `make`).
-It sees the words only: it does not know what a script of package.json or a target of a Makefile really does, and
-goes by its name; a name that says nothing gives nothing.
+The lists stand in `runners.json`; this file holds what a list cannot say (interpreters, task runners,
+`make`). It sees the words only: it does not know what a script of package.json or a target of a Makefile
+really does, and goes by its name; a name that says nothing gives nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 KINDS = ("test", "build", "lint", "type", "run")
 MAX_TARGETS = 50
+_NOT_FILES = frozenset(
+    ("--filter", "-F", "-m", "--prefix", "-w", "--workspace", "-C", "-D", "-k", "-t", "-e")
+)
 MAX_WRAPPERS = 16
 
 
@@ -85,7 +88,7 @@ _data: dict[str, Any] | None = None
 
 def data() -> dict[str, Any]:
     """The lists, read once; tries and sets are made of them on the way."""
-    global _data
+    global _data  # noqa: PLW0603
     if _data is None:
         import json
         import os.path
@@ -103,7 +106,18 @@ def data() -> dict[str, Any]:
         wrappers: dict[str, Any] = {}
         for head, spec in lists["wrappers"].items():
             _plant(wrappers, head, (spec, head))
+        for name in (
+            "name_servers",
+            "name_formats",
+            "name_not",
+            "git_read",
+            "git_sure",
+            "sure_after",
+            "plain_readers",
+        ):
+            lists[name] = frozenset(lists[name])
         lists["heads"] = heads
+        lists["name_kinds"] = {word: kind for kind, words in lists["name_kinds"].items() for word in words}
         lists["wraps"] = wrappers
         lists["sure"] = frozenset(lists["quiet"]) - _MAY_FAIL
         lists["readers"] = frozenset(head for head in lists["read"] if " " not in head)
@@ -134,6 +148,7 @@ _MAY_FAIL = frozenset(
         "pyenv shell",
     )
 )
+_POLLS = frozenset(("status", "logs", "log", "watch", "wait", "ps", "tail"))
 _BUILTIN_NAMES = frozenset(
     (
         "test",
@@ -320,6 +335,8 @@ def _inner(spec: dict[str, Any], head: str, words: Sequence[str], at: int, resul
     at += spec.get("skip", 0) if not after else 0
     if spec.get("word") and at < end and words[at] == spec["word"]:
         at += 1
+    if at + 1 < end and words[at] in spec.get("words", ()) and not words[at + 1].startswith("-"):
+        at += 1
     if at < end and words[at] == "--" and not after:
         at += 1
     if spec.get("assign"):
@@ -362,7 +379,11 @@ def named_kind(words: Sequence[str], named: Mapping[str, Sequence[str]]) -> str:
 
 def classify(words: Sequence[str], how: Unwrapped | None = None, fed: bool = False) -> Found:
     """What a simple command is. `fed`: a heredoc or a pipe gives it its standard input."""
-    found = _classify(words, how, fed)
+    try:
+        found = _classify(words, how, fed)
+    except RecursionError:
+        # `yarn yarn yarn ...`, thousands deep: nobody means that
+        return Found()
     if found.what in ("check", "server", "format"):
         found = _not_checks(found, words)
     if found.what == "check":
@@ -400,7 +421,11 @@ def _classify(words: Sequence[str], how: Unwrapped | None, fed: bool) -> Found:
     special = _SPECIAL.get(name)
     if special is not None:
         return special(name, words, fed)
-    return _by_list(name, words, fed)
+    found = _by_list(name, words, fed)
+    if found.what == "other" and not found.runner and words[1:2] and words[1] in _POLLS:
+        # the status of some job of a program that no list knows
+        found.poll = True
+    return found
 
 
 def _by_list(name: str, words: Sequence[str], fed: bool) -> Found:
@@ -425,8 +450,7 @@ def _by_list(name: str, words: Sequence[str], fed: bool) -> Found:
         return found
     if what == "format":
         rule = lists["formatters"][head]
-        found = Found("format", "lint", head) if _formats(rule, words) else Found("check", "lint", head)
-        return found
+        return Found("format", "lint", head) if _formats(rule, words) else Found("check", "lint", head)
     found = Found(what, runner=head)
     if name in lists["sure"] or head in lists["sure"]:
         found.sure = True
@@ -491,8 +515,10 @@ def _not_checks(found: Found, words: Sequence[str]) -> Found:
 def file_words(words: Sequence[str]) -> tuple[str, ...]:
     """The arguments that look like files or folders, options and their joined values left out."""
     result: list[str] = []
+    skip = False
     for word in words:
-        if not word or word.startswith("-") or isinstance(word, Loose):
+        if skip or not word or word.startswith("-") or isinstance(word, Loose):
+            skip = word in _NOT_FILES
             continue
         name = word.split("::", 1)[0]
         if not name or "=" in name or "://" in name or " " in name:
@@ -553,57 +579,7 @@ def is_test_file(path: str) -> bool:
     return stem != low and stem.endswith(("Test", "Tests", "Spec", "TestCase")) and at > 0
 
 
-# -- names of tasks and scripts -------------------------------------------------------------------------------------
-
-_NAME_KINDS = {
-    "test": "test", "tests": "test", "spec": "test", "specs": "test", "e2e": "test", "unit": "test", "integration": "test", "vitest": "test",
-    "jest": "test", "pytest": "test", "cypress": "test", "playwright": "test", "coverage": "test", "cov": "test", "smoke": "test", "mocha": "test",
-    "testing": "test", "rspec": "test", "phpunit": "test", "pest": "test", "unittest": "test", "unittests": "test", "ctest": "test", "bats": "test",
-    "runtests": "test", "testacc": "test", "nextest": "test", "acceptance": "test", "regression": "test", "conformance": "test",
-    "build": "build", "compile": "build", "bundle": "build", "dist": "build", "rebuild": "build", "assemble": "build", "prod": "build",
-    "lint": "lint", "eslint": "lint", "linter": "lint", "linting": "lint", "ruff": "lint", "flake8": "lint", "pylint": "lint", "clippy": "lint", "stylelint": "lint",
-    "rubocop": "lint", "prettier": "lint", "oxlint": "lint", "biome": "lint", "style": "lint", "fmtcheck": "lint", "checkstyle": "lint", "ktlint": "lint", "detekt": "lint",
-    "spotless": "lint", "vet": "lint", "shellcheck": "lint", "knip": "lint", "audit": "lint", "phpcs": "lint", "credo": "lint",
-    "type": "type", "types": "type", "typecheck": "type", "tsc": "type", "typing": "type", "mypy": "type", "pyright": "type", "phpstan": "type", "psalm": "type",
-    "typechecking": "type", "typescript": "type", "stan": "type", "dialyzer": "type", "analyse": "type", "analyze": "type", "analysis": "type", "tc": "type",
-}  # fmt: skip
-_NAME_SERVERS = frozenset(
-    ("dev", "start", "serve", "watch", "preview", "storybook", "server", "develop", "ui", "open", "up")
-)
-_NAME_FORMATS = frozenset(("format", "fmt", "fix", "autofix", "reformat", "write", "apply"))
-_NAME_WEAK = {
-    "check": "lint",
-    "checks": "lint",
-    "ci": "test",
-    "verify": "test",
-    "validate": "test",
-    "precommit": "test",
-    "preflight": "test",
-    "qa": "test",
-    "quality": "lint",
-}
-_NAME_NOT = frozenset(
-    (
-        "clean",
-        "install",
-        "setup",
-        "seed",
-        "migrate",
-        "deploy",
-        "publish",
-        "release",
-        "up",
-        "down",
-        "stop",
-        "generate",
-        "codegen",
-        "list",
-        "ls",
-        "db",
-        "init",
-        "bootstrap",
-    )
-)
+# -- names of tasks and scripts --------------------------------------------------------------------
 
 
 def _tokens(name: str) -> list[str]:
@@ -625,13 +601,16 @@ def _tokens(name: str) -> list[str]:
     return tokens
 
 
-def name_kind(name: str) -> str:
-    """What a task is by its name: a kind of check, "server", "format" or "" where the name says nothing."""
+def name_kind(name: str, weak: bool = True) -> str:
+    """What a task is by its name: a kind of check, "server", "format" or "" where the name says nothing.
+
+    `weak`: words such as `check` and `verify` count too; they do for tasks, not for scripts.
+    """
     tokens = _tokens(name)
     if not tokens:
         return ""
-    strong = [_NAME_KINDS[token] for token in tokens if token in _NAME_KINDS]
-    if any(token in _NAME_FORMATS for token in tokens):
+    strong = [data()["name_kinds"][token] for token in tokens if token in data()["name_kinds"]]
+    if any(token in data()["name_formats"] for token in tokens):
         return (
             "lint"
             if "check" in tokens or "diff" in tokens
@@ -639,11 +618,11 @@ def name_kind(name: str) -> str:
             if "lint" in tokens or "fix" in tokens
             else "format"
         )
-    if tokens[0] in _NAME_SERVERS or (
-        tokens[-1] in _NAME_SERVERS and (not strong or tokens[-1] in ("watch", "ui", "open"))
+    if tokens[0] in data()["name_servers"] or (
+        tokens[-1] in data()["name_servers"] and (not strong or tokens[-1] in ("watch", "ui", "open"))
     ):
         return "server"
-    if tokens[0] in _NAME_NOT:
+    if tokens[0] in data()["name_not"]:
         return ""
     if strong:
         return (
@@ -651,9 +630,9 @@ def name_kind(name: str) -> str:
             if "type" in strong[:2] and tokens[0] in ("test", "check", "type", "lint", "run", "ts", "types")
             else strong[0]
         )
-    for token in tokens:
-        if token in _NAME_WEAK:
-            return _NAME_WEAK[token]
+    for token in tokens if weak else ():
+        if token in data()["name_weak"]:
+            return str(data()["name_weak"][token])
     return ""
 
 
@@ -768,7 +747,7 @@ def _option_values(words: Sequence[str], names: Sequence[str]) -> list[str]:
     return result[:20]
 
 
-# -- programs that a list cannot describe ---------------------------------------------------------------------------
+# -- programs that a list cannot describe ----------------------------------------------------------
 
 
 def _is_script_file(word: str) -> bool:
@@ -821,7 +800,7 @@ def _program(word: str, words: Sequence[str]) -> Found:
         return Found("check", "build", "./configure")
     if name.endswith((".sh", ".bash", ".zsh")) or not _has_extension(name):
         stem = name.rsplit(".", 1)[0]
-        kind = name_kind(stem)
+        kind = name_kind(stem, weak=False)
         if kind in ("test", "build", "type", "lint"):
             # a script is called by a name that people chose; what it does besides is not known
             found = Found("check", kind, word, word)
@@ -953,7 +932,7 @@ def _module(words: Sequence[str], fed: bool) -> Found:
 
 def _coverage(name: str, words: Sequence[str], fed: bool) -> Found:
     if len(words) > 1 and words[1] == "run":
-        rest = [word for word in words[2:]]
+        rest = list(words[2:])
         at = 0
         while at < len(rest) and rest[at].startswith("-") and rest[at] != "-m":
             at += (
@@ -975,22 +954,9 @@ def _coverage(name: str, words: Sequence[str], fed: bool) -> Found:
     return Found("read")
 
 
-_INLINE_FLAGS = {
-    "node": ("-e", "--eval", "-p", "--print", "-pe"), "ruby": ("-e",), "php": ("-r", "-R", "-B"), "lua": ("-e",), "luajit": ("-e",), "Rscript": ("-e",),
-    "elixir": ("-e", "--eval"), "julia": ("-e", "-E", "--eval"), "osascript": ("-e",), "bun": ("-e", "--eval", "-p"), "pwsh": ("-c", "-Command"),
-    "tsx": ("-e", "--eval", "-p"), "ts-node": ("-e", "-p", "-pe"), "perl": ("-e", "-E"), "scala": ("-e",), "groovy": ("-e",), "bb": ("-e",), "racket": ("-e",), "octave": ("--eval",), "powershell": ("-Command",), "clojure": ("-e",), "clj": ("-e",), "sbcl": ("--eval",), "tclsh": (),
-}  # fmt: skip
-_INTERPRETER_VALUES = {
-    "node": ("-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file"), "ruby": ("-I", "-r", "-C"), "php": ("-d", "-c", "-z"),
-    "perl": ("-I", "-M"), "java": ("-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules", "--source"), "tsx": ("--tsconfig", "-r", "--import"),
-    "ts-node": ("-P", "--project", "-r", "-O", "--compiler-options"), "Rscript": (), "julia": ("-L", "-t", "-p"), "elixir": ("-r", "-pa", "-S"), "bun": ("-r", "--preload", "--env-file", "--cwd"),
-    "lua": ("-l",),
-}  # fmt: skip
-
-
 def _interpreter(name: str, words: Sequence[str], fed: bool) -> Found:
-    flags = _INLINE_FLAGS.get(name, ())
-    values = _INTERPRETER_VALUES.get(name, ())
+    flags = data()["inline_flags"].get(name, ())
+    values = data()["interpreter_values"].get(name, ())
     at, end = 1, len(words)
     testing = False
     while at < end and words[at].startswith("-"):
@@ -1014,12 +980,9 @@ def _interpreter(name: str, words: Sequence[str], fed: bool) -> Found:
         if name == "node" and (word == "--test" or word.startswith("--test=")):
             testing = True
         if (
-            (name == "node"
-            and word in ("--check", "-c"))
-            or (name in ("ruby", "perl")
-            and word in ("-c", "-wc", "-cw"))
-            or (name == "php"
-            and word in ("-l", "--syntax-check"))
+            (name == "node" and word in ("--check", "-c"))
+            or (name in ("ruby", "perl") and word in ("-c", "-wc", "-cw"))
+            or (name == "php" and word in ("-l", "--syntax-check"))
         ):
             found = Found("check", "build", name + " " + word)
             found.targets = file_words(words[at + 1 :])
@@ -1051,11 +1014,10 @@ def _interpreter(name: str, words: Sequence[str], fed: bool) -> Found:
             program = "playwright"
         return _classify([program, *words[at + 1 :]], None, fed)
     if (
-        (name in ("php", "ruby")
+        name in ("php", "ruby")
         and ("/" in script or script == "artisan")
-        and (_known_by_base(script) or base_name(script).endswith(".phar")))
-        or script in ("artisan", "composer.phar", "composer")
-    ):
+        and (_known_by_base(script) or base_name(script).endswith(".phar"))
+    ) or script in ("artisan", "composer.phar", "composer"):
         return _classify([base_name(script).replace(".phar", ""), *words[at + 1 :]], None, fed)
     if name == "node" and script in ("ace", "ace.js") and at + 1 < end:
         return _named_task("ace", [words[at + 1]])
@@ -1102,7 +1064,7 @@ def _java(name: str, words: Sequence[str], fed: bool) -> Found:
     if len(words) == 2 and words[1] in ("-version", "--version", "-h", "-help"):
         return Found("read")
     at, end = 1, len(words)
-    values = _INTERPRETER_VALUES["java"]
+    values = data()["interpreter_values"]["java"]
     while at < end and words[at].startswith("-"):
         if words[at] in ("-jar", "-m", "--module"):
             at += 1
@@ -1118,6 +1080,8 @@ def _java(name: str, words: Sequence[str], fed: bool) -> Found:
 
 def _npm(name: str, words: Sequence[str], fed: bool) -> Found:
     lists = data()
+    if name == "bun" and words[1:2] and words[1] in ("-e", "--eval", "-p", "--print", "-"):
+        return Found("inline")
     entry, end = _descend(lists["heads"], words, 0, name)
     if entry is not None and entry[2] != name:
         what, kind, head = entry
@@ -1229,6 +1193,7 @@ def _make(name: str, words: Sequence[str], fed: bool) -> Found:
             "debug",
             "modules",
             "exe",
+            "html",
             "binary",
             "binaries",
         )
@@ -1280,7 +1245,7 @@ def _gradle(name: str, words: Sequence[str], fed: bool) -> Found:
             kinds.append("lint")
         elif low.startswith(("assemble", "compile", "build", "bundle", "install", "link", "package")):
             kinds.append("build")
-        elif "test" in _tokens(task) or low.endswith("test") or low.endswith("tests"):
+        elif "test" in _tokens(task) or low.endswith(("test", "tests")):
             kinds.append("test")
     for kind in ("server", "test", "run", "build", "type", "lint"):
         if kind in kinds:
@@ -1339,7 +1304,7 @@ def _sbt(name: str, words: Sequence[str], fed: bool) -> Found:
     for task in tasks:
         if task in ("run", "runMain"):
             return Found("check", "run", "sbt run")
-        if task.startswith("scalafmtCheck") or task.startswith("scalafix"):
+        if task.startswith(("scalafmtCheck", "scalafix")):
             return Found("check", "lint", "sbt")
     if "scalafmt" in tasks or "scalafmtAll" in tasks:
         return Found("format", "lint", "sbt")
@@ -1404,13 +1369,12 @@ def _composer(name: str, words: Sequence[str], fed: bool) -> Found:
 
 
 def _find(name: str, words: Sequence[str], fed: bool) -> Found:
-    found = Found("read")
-    if any(
-        word in ("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprintf", "-fls")
-        for word in words
-    ):
-        found = Found("other")
-    return found
+    # what -exec runs is read by the walk, as a command of its own
+    return Found(
+        "other"
+        if any(word in ("-delete", "-fprint", "-fprintf", "-fls", "-okdir") for word in words)
+        else "read"
+    )
 
 
 def _sed(name: str, words: Sequence[str], fed: bool) -> Found:
@@ -1426,21 +1390,15 @@ def in_place(words: Sequence[str]) -> bool:
             return True
         if word.startswith("-") and not word.startswith("--") and len(word) > 1:
             cluster = word[1:]
-            if (
-                (cluster[0] in "IMef"
-                and words[0].endswith("perl"))
-                or (cluster[0] in "efl"
-                and not words[0].endswith("perl"))
+            if (cluster[0] in "IMef" and words[0].endswith("perl")) or (
+                cluster[0] in "efl" and not words[0].endswith("perl")
             ):
                 continue
             for char in cluster:
                 if char in "iI" and (char == "i" or not words[0].endswith("perl")):
                     return True
-                if (
-                    (char in "efl"
-                    and not words[0].endswith("perl"))
-                    or (char in "eEMmDxF"
-                    and words[0].endswith("perl"))
+                if (char in "efl" and not words[0].endswith("perl")) or (
+                    char in "eEMmDxF" and words[0].endswith("perl")
                 ):
                     break
     return False
@@ -1482,7 +1440,8 @@ def _curl(name: str, words: Sequence[str], fed: bool) -> Found:
         outs = [
             words[place + 1]
             for place, word in enumerate(words[:-1])
-            if word == "--output" or (word.startswith("-") and not word.startswith("--") and word.endswith("o"))
+            if word == "--output"
+            or (word.startswith("-") and not word.startswith("--") and word.endswith("o"))
         ]
         writes = (
             not (outs and all(out.startswith(("/dev/", "/tmp/", "/var/tmp/")) or out == "-" for out in outs))
@@ -1511,31 +1470,28 @@ def _tail(name: str, words: Sequence[str], fed: bool) -> Found:
 
 
 def _env(name: str, words: Sequence[str], fed: bool) -> Found:
-    return Found("read")
+    """A wrapper with nothing inside, and `command -v`."""
+    return Found("read" if name in ("env", "time", "xargs") or words[1:2] in (["-v"], ["-V"]) else "other")
+
+
+def _archive(name: str, words: Sequence[str], fed: bool) -> Found:
+    flags = words[1] if len(words) > 1 else ""
+    if name == "unzip":
+        return Found(
+            "read" if any(word.startswith(("-l", "-p", "-t", "-v", "-Z")) for word in words[1:]) else "other"
+        )
+    return Found(
+        "read"
+        if ("t" in flags and not flags.startswith("--") and "x" not in flags) or "--list" in words
+        else "other"
+    )
 
 
 def _source(name: str, words: Sequence[str], fed: bool) -> Found:
     found = Found("quiet")
     file = words[1] if len(words) > 1 else ""
     last = file.rsplit("/", 1)[-1]
-    found.sure = (
-        last.startswith("activate")
-        or last.startswith(".")
-        or last.endswith(
-            (
-                ".env",
-                "env.sh",
-                "nvm.sh",
-                "profile",
-                "env",
-                "conda.sh",
-                "setup.bash",
-                "rc",
-                "export.sh",
-                "init.sh",
-            )
-        )
-    )
+    found.sure = last.startswith(("activate", ".")) or last.endswith(tuple(data()["sourced"]))
     found.harmless = found.sure
     return found
 
@@ -1571,26 +1527,6 @@ def _touch(name: str, words: Sequence[str], fed: bool) -> Found:
     return found
 
 
-_GIT_READ = frozenset(("status", "log", "diff", "show", "blame", "annotate", "rev-parse", "ls-files", "ls-tree", "ls-remote", "grep", "describe", "shortlog", "cat-file", "rev-list", "merge-base", "name-rev", "show-ref", "for-each-ref", "whatchanged", "check-ignore", "diff-tree", "diff-index", "diff-files", "count-objects", "fsck", "var", "version", "help", "reflog", "range-diff", "cherry", "show-branch", "symbolic-ref", "check-attr", "hash-object", "fetch", "add", "stage", "verify-commit", "merge-tree", "last-modified"))  # fmt: skip
-_GIT_SURE = frozenset(
-    (
-        "status",
-        "log",
-        "diff",
-        "show",
-        "blame",
-        "rev-parse",
-        "ls-files",
-        "branch",
-        "shortlog",
-        "reflog",
-        "remote",
-        "stash list",
-        "tag",
-    )
-)
-
-
 def git_words(words: Sequence[str]) -> tuple[list[str], str | None]:
     """The words of a git command from its subcommand on, and the folder that -C names."""
     at, folder = 1, None
@@ -1611,7 +1547,7 @@ def _git(name: str, words: Sequence[str], fed: bool) -> Found:
     sub, args = rest[0], rest[1:]
     first = args[0] if args else ""
     operands = _operands(args)
-    if sub in _GIT_READ:
+    if sub in data()["git_read"]:
         found.harmless = not any(word.startswith("--output") for word in args)
     elif sub == "branch":
         found.harmless = not operands or any(
@@ -1658,7 +1594,7 @@ def _git(name: str, words: Sequence[str], fed: bool) -> Found:
             "get",
         ) and not (sub == "stash" and first == "")
     found.sure = (
-        sub in _GIT_SURE
+        sub in data()["git_sure"]
         and found.harmless
         and not any(word in ("--exit-code", "--quiet", "--check", "-q") for word in args)
     )
@@ -1699,13 +1635,76 @@ def _unspin(name: str, words: Sequence[str], fed: bool) -> Found:
 
 
 _SPECIAL = {
-    "node": _interpreter, "nodejs": _interpreter, "tsx": _interpreter, "ts-node": _interpreter, "php": _interpreter, "lua": _interpreter, "luajit": _interpreter, "Rscript": _interpreter, "julia": _interpreter,
-    "elixir": _interpreter, "osascript": _interpreter, "perl": _perl, "ruby": _ruby, "java": _java, "make": _make, "gmake": _make, "gradle": _gradle, "gradlew": _gradle,
-    "mvn": _mvn, "mvnw": _mvn, "mvnd": _mvn, "xcodebuild": _xcodebuild, "sbt": _sbt, "cmake": _cmake, "ninja": _ninja, "nox": _session, "tox": _session, "rake": _rake, "composer": _composer,
-    "find": _find, "sed": _sed, "gsed": _sed, "awk": _awk, "gawk": _awk, "mawk": _awk, "nawk": _awk, "sort": _sort, "curl": _curl, "wget": _curl, "http": _curl, "tail": _tail, "cat": _tail, "env": _env,
-    "source": _source, ".": _source, "set": _set, "mkdir": _mkdir, "rm": _rm, "touch": _touch, "chmod": _touch, "git": _git, "gh": _gh, "nx": _nx, "turbo": _turbo, "coverage": _coverage, "deno": _deno,
-    "npm": _npm, "pnpm": _npm, "yarn": _npm, "bun": _npm, "exit": _exit, "return": _exit, "pwsh": _interpreter, "powershell": _interpreter,
-}  # fmt: skip
+    "node": _interpreter,
+    "nodejs": _interpreter,
+    "tsx": _interpreter,
+    "ts-node": _interpreter,
+    "php": _interpreter,
+    "lua": _interpreter,
+    "luajit": _interpreter,
+    "Rscript": _interpreter,
+    "julia": _interpreter,
+    "elixir": _interpreter,
+    "osascript": _interpreter,
+    "perl": _perl,
+    "ruby": _ruby,
+    "java": _java,
+    "make": _make,
+    "gmake": _make,
+    "gradle": _gradle,
+    "gradlew": _gradle,
+    "mvn": _mvn,
+    "mvnw": _mvn,
+    "mvnd": _mvn,
+    "xcodebuild": _xcodebuild,
+    "sbt": _sbt,
+    "cmake": _cmake,
+    "ninja": _ninja,
+    "nox": _session,
+    "tox": _session,
+    "rake": _rake,
+    "composer": _composer,
+    "find": _find,
+    "sed": _sed,
+    "gsed": _sed,
+    "awk": _awk,
+    "gawk": _awk,
+    "mawk": _awk,
+    "nawk": _awk,
+    "sort": _sort,
+    "curl": _curl,
+    "wget": _curl,
+    "http": _curl,
+    "tail": _tail,
+    "cat": _tail,
+    "env": _env,
+    "command": _env,
+    "time": _env,
+    "xargs": _env,
+    "unzip": _archive,
+    "tar": _archive,
+    "source": _source,
+    ".": _source,
+    "set": _set,
+    "mkdir": _mkdir,
+    "rm": _rm,
+    "touch": _touch,
+    "chmod": _touch,
+    "git": _git,
+    "gh": _gh,
+    "nx": _nx,
+    "turbo": _turbo,
+    "coverage": _coverage,
+    "deno": _deno,
+    "npm": _npm,
+    "pnpm": _npm,
+    "yarn": _npm,
+    "bun": _npm,
+    "exit": _exit,
+    "return": _exit,
+    "pwsh": _interpreter,
+    "powershell": _interpreter,
+}
 for _name in _SHELLS:
     _SPECIAL[_name] = _shell
 

@@ -1,13 +1,15 @@
 """Reads one shell line: which checks it runs, what its exit status says of them, which files it writes.
 
-The line is parsed by tree-sitter-bash and turned into a small tree of our own (sequence, and-or list, pipeline,
-subshell, branch, loop); one walk over it in the order of the text finds checks and writes and follows `cd`; then,
-for each check, the tree is run over abstract states (the check passed, failed or did not run; the status is zero or
-not; the shell has ended or not). What the exit status says of the check is read off the states that remain.
+The line is parsed by tree-sitter-bash and turned into a small tree of our own (sequence, and-or list,
+pipeline, subshell, branch, loop); one walk over it in the order of the text finds checks and writes and
+follows `cd`; then, for each check, the tree is run over abstract states (the check passed, failed or did not
+run; the status is zero or not; the shell has ended or not). What the exit status says of the check is read
+off the states that remain.
 
-What it does not know: aliases, functions called later, what a script does inside itself, variables, which shell runs
-the line, and whether a program that practically cannot fail (`cd`, `echo`, `git status`) failed after all.
-It never raises and takes time linear in the line; a line over 64 KB, or nested deeper than anybody writes, is unknown.
+What it does not know: aliases, functions called later, what a script does inside itself, variables, which
+shell runs the line, and whether a program that practically cannot fail (`cd`, `git status`) failed after all.
+It never raises and takes time linear in the line. A line over 64 KB, with thousands of commands, or nested
+deeper than anybody writes, is unknown.
 """
 
 from __future__ import annotations
@@ -34,7 +36,11 @@ MAX_LINE = 64 * 1024
 MAX_DEPTH = 40
 MAX_INNER = 4  # bash -c within bash -c ...
 MAX_COMMANDS = 400  # with more simple commands than these no outcome is told
+MAX_PARTS = 3000  # a line with more simple commands is unknown as a whole
 MAX_CHECKS = 40
+MAX_FOLDER = 4096
+MAX_PUNCTUATION = 3000
+MAX_REPARSES = 8  # heredocs in which the parser loses its way
 MAX_WRITES = 400
 MAX_COMMAND = 200
 
@@ -153,8 +159,9 @@ def _unknown_line() -> Line:
 def read_line(command: str, named: Mapping[str, Sequence[str]] | None = None) -> Line:
     """Reads a shell line.
 
-    `named` are the person's own check commands: `{kind: [command, ...]}`; they win over the built-in list and are
-    compared word by word with the start of a simple command. Never raises: what cannot be read is unknown.
+    `named` are the person's own check commands: `{kind: [command, ...]}`; they win over the built-in list and
+    are compared word by word with the start of a simple command. Never raises: what cannot be read
+    is unknown.
     """
     try:
         return _read(command, named or {})
@@ -164,7 +171,7 @@ def read_line(command: str, named: Mapping[str, Sequence[str]] | None = None) ->
 
 
 def worth_parsing(command: str) -> bool:
-    """False only where `read_line` would answer `Line()`, found without the parser: plain readers, and empty lines."""
+    """False only where `read_line` answers `Line()`, found without the parser: plain readers, empty lines."""
     if len(command) > 4096:
         return True
     text = command.strip(" ")
@@ -175,7 +182,7 @@ def worth_parsing(command: str) -> bool:
             return True
     if text.count('"') % 2 or ".log" in text or ".out" in text:
         return True
-    readers = _plain_readers()
+    readers = data()["plain_readers"]
     for segment in text.split("|"):
         words = segment.split(None, 1)
         if not words or words[0] not in readers:
@@ -185,17 +192,7 @@ def worth_parsing(command: str) -> bool:
     return False
 
 
-def _plain_readers() -> frozenset[str]:
-    return _PLAIN_READERS
-
-
-# readers with no option that writes a file or starts a program, and no place among the polls
-_PLAIN_READERS = frozenset(
-    ("ls", "grep", "egrep", "fgrep", "head", "wc", "cut", "tr", "uniq", "stat", "pwd", "which", "basename", "dirname", "realpath", "nl", "du", "df", "whoami", "uname")
-)  # fmt: skip
-
-
-# -- the tree of our own --------------------------------------------------------------------------------------------
+# -- the tree of our own ---------------------------------------------------------------------------
 
 
 class _Part:
@@ -291,6 +288,9 @@ class _Builder:
 
     def part(self, node: Any, depth: int) -> _Part | None:
         kind = node.type
+        if self.commands > MAX_PARTS:
+            self.broken = True
+            return None
         if kind == "comment" or kind == "heredoc_body" or kind == "heredoc_end":
             return None
         if depth > MAX_DEPTH:
@@ -340,7 +340,20 @@ class _Builder:
             return result
         if kind == "function_definition":
             result = _Part("func")
-            body = [child for child in node.children if child.type in ("compound_statement", "subshell", "redirected_statement", "if_statement", "while_statement", "test_command", "command")]  # fmt: skip
+            body = [
+                child
+                for child in node.children
+                if child.type
+                in (
+                    "compound_statement",
+                    "subshell",
+                    "redirected_statement",
+                    "if_statement",
+                    "while_statement",
+                    "test_command",
+                    "command",
+                )
+            ]
             result.parts.append(self.sequence(body, depth + 1))
             return result
         if kind in ("variable_assignment", "variable_assignments"):
@@ -508,7 +521,7 @@ class _Builder:
         return more
 
     def branches(self, node: Any, depth: int) -> _Part:
-        """Parts: condition, body, condition, body, ..., and the else body; an empty one where there is none."""
+        """Parts: condition, body, condition, body, ..., and the else body (empty where there is none)."""
         result = _Part("if")
         held: list[Any] = []
         rest: list[Any] = []
@@ -630,6 +643,8 @@ class _Builder:
         stack = [node]
         while stack:
             top = stack.pop()
+            if self.commands > MAX_PARTS:
+                return
             if top.type in ("command_substitution", "process_substitution"):
                 if depth > MAX_DEPTH:
                     self.broken = True
@@ -720,15 +735,41 @@ def _unescape_ansi(text: str) -> str:
     return "".join(result)
 
 
-# -- parsing --------------------------------------------------------------------------------------------------------
+# -- parsing ---------------------------------------------------------------------------------------
 
 _parser: Any = None
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,@%+= ")
 _RESERVED = frozenset(
-    ("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "function", "select", "time", "coproc", "export", "declare",
-     "typeset", "local", "readonly", "unset", "unsetenv", "let", "repeat")
-)  # fmt: skip
+    (
+        "if",
+        "then",
+        "else",
+        "elif",
+        "fi",
+        "for",
+        "while",
+        "until",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "in",
+        "function",
+        "select",
+        "time",
+        "coproc",
+        "export",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "unset",
+        "unsetenv",
+        "let",
+        "repeat",
+    )
+)
 
 
 def _plain_words(command: str) -> list[str] | None:
@@ -742,13 +783,112 @@ def _plain_words(command: str) -> list[str] | None:
 
 
 def _parse(source: bytes) -> Any:
-    global _parser
+    global _parser  # noqa: PLW0603
     if _parser is None:
         import tree_sitter
         import tree_sitter_bash
 
         _parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
     return _parser.parse(source)
+
+
+def _crowded(source: bytes) -> bool:
+    """Is there so much punctuation that the parser's recovery from an error could take long (it is quadratic)?"""
+    return (
+        len(source) > MAX_PUNCTUATION
+        and sum(map(source.count, (b"|", b"<", b">", b"(", b"["))) > MAX_PUNCTUATION
+    )
+
+
+def _blank_heredocs(source: bytes) -> bytes:
+    """The bodies of heredocs overwritten, offsets kept: for long lines that write long files."""
+    kept: list[bytes] = []
+    delimiters: list[bytes] = []
+    for line in source.split(b"\n"):
+        if delimiters:
+            if line.lstrip(b"\t") == delimiters[0]:
+                del delimiters[0]
+                kept.append(line)
+            else:
+                kept.append(b"x" * len(line))
+            continue
+        kept.append(line)
+        at = line.find(b"<<")
+        while at >= 0 and len(delimiters) < 8:
+            word = line[at + 2 : at + 80].lstrip(b"- ")
+            if word[:1] != b"<":
+                name = word.strip(b"'\"\\").split(None, 1)[0] if word.strip(b"'\"\\ ") else b""
+                for mark in (b"'", b'"', b";", b"|", b"&", b">", b")"):
+                    name = name.split(mark, 1)[0]
+                if name:
+                    delimiters.append(name)
+            at = line.find(b"<<", at + 3)
+    return source if delimiters else b"\n".join(kept)
+
+
+def _mend_heredocs(root: Any, source: bytes, parsed: bytes) -> bytes | None:
+    """The text with the body of a heredoc blanked where the parser saw it end elsewhere than a shell would.
+
+    The parser takes a delimiter in the middle of a body for its end, and would read the rest as commands.
+    Offsets stay as they are. None where there is nothing to mend.
+    """
+    stack = [root]
+    found: list[Any] = []
+    while stack:
+        node = stack.pop()
+        if node.type == "heredoc_redirect":
+            found.append(node)
+        if node.child_count:
+            stack.extend(reversed(node.children))
+    blanked: bytearray | None = None
+    skip = 0  # the end of the body before: heredocs of one line follow each other
+    for node in found:
+        start = end = None
+        tabs = False
+        for child in node.children:
+            if child.type == "heredoc_start":
+                start = child
+            elif child.type == "heredoc_end":
+                end = child
+            elif child.type == "<<-":
+                tabs = True
+        if start is None:
+            continue
+        delimiter = (
+            parsed[start.start_byte : start.end_byte]
+            .replace(b"'", b"")
+            .replace(b'"', b"")
+            .replace(b"\\", b"")
+        )
+        first = parsed.find(b"\n", start.end_byte)
+        if first < 0 or not delimiter:
+            continue
+        place = max(first + 1, skip)
+        at = place
+        while at < len(parsed):
+            stop = parsed.find(b"\n", at)
+            stop = len(parsed) if stop < 0 else stop
+            line = parsed[at:stop]
+            if (line.lstrip(b"\t") if tabs else line) == delimiter:
+                break
+            at = stop + 1
+        ended = at < len(parsed)
+        skip = min(at + len(delimiter) + 1, len(parsed)) if ended else len(parsed)
+        if (
+            ended
+            and end is not None
+            and at <= end.start_byte <= at + len(parsed[at : parsed.find(b"\n", at)])
+        ):
+            continue
+        body = bytes(10 if byte == 10 else 120 for byte in parsed[place : at if ended else len(parsed)])
+        if body == parsed[place : at if ended else len(parsed)]:
+            continue
+        blanked = bytearray(parsed)
+        blanked[place : place + len(body)] = body
+        if not ended:
+            blanked += b"\n" + delimiter + b"\n"
+        break
+    return bytes(blanked) if blanked is not None else None
 
 
 def _too_deep(text: str) -> bool:
@@ -779,14 +919,31 @@ def _build(command: str) -> tuple[_Part | None, bool, int]:
     source = command.encode("utf-8", "surrogatepass")
     if len(source) > MAX_LINE or b"\0" in source:
         return None, True, 0
-    tree = _parse(source)
+    neutral = source
+    if _crowded(source):
+        neutral = _blank_heredocs(source)
+        if _crowded(neutral):
+            return None, True, 0
+    tree = _parse(neutral)
+    unclosed = False
+    if b"<<" in source:
+        for _ in range(MAX_REPARSES):
+            mended = _mend_heredocs(tree.root_node, source, neutral)
+            if mended is None:
+                break
+            neutral = mended
+            tree = _parse(neutral)
+        else:
+            unclosed = True
     root = tree.root_node
     builder = _Builder(source)
     part_ = builder.sequence(root.children, 0)
-    return part_, builder.broken or root.type == "ERROR", builder.commands
+    if builder.commands > MAX_PARTS:
+        return None, True, 0
+    return part_, builder.broken or unclosed or root.type == "ERROR", builder.commands
 
 
-# -- the walk -------------------------------------------------------------------------------------------------------
+# -- the walk --------------------------------------------------------------------------------------
 
 
 class _Scope:
@@ -1081,7 +1238,7 @@ class _Walk:
             operands = [word for word in argv[1:] if word not in ("--", "-P", "-L")]
             old = scope.cwd
             if name == "pushd":
-                scope.stack = (*scope.stack, old)
+                scope.stack = (*scope.stack[-20:], old)
             if not operands:
                 scope.cwd = "~"
             elif operands[0] == "-":
@@ -1143,13 +1300,18 @@ class _Walk:
             words: list[str] = [Loose(word) if "{}" in word else word for word in argv[start:end]]
             if not words:
                 continue
+            if self.inner >= MAX_INNER:
+                self.broken = True
+                return
             inside = scope.copy()
             inside.blind = True
             inner = _Part("cmd")
             inner.words = words
             inner.raws = list(text[start:end])
             part.subs.append(inner)
+            self.inner += 1
             self.walk(inner, inside)
+            self.inner -= 1
 
     def script(
         self, part: _Part, script: str, scope: _Scope, loose: bool, flags: str, subshell: bool
@@ -1218,7 +1380,9 @@ class _Walk:
             loose = isinstance(write.path, Loose)
             whole = not loose and write.path == ""
             if not whole:
-                write.path = _join(scope.cwd, write.path) or ""
+                write.path = _joined(scope.cwd, write.path)
+            if write.path in _NOWHERE:
+                continue
             safe = safe and _safe(write.path)
             self.add(write)
         texts = ""
@@ -1251,7 +1415,9 @@ class _Walk:
             role = what
         self.roles.add(role)
         part.sure = found.sure or (name in ("true", ":", "sleep") and what != "check")
-        part.sure_after = part.sure or (what == "read" and name in _SURE_AFTER)
+        if (name == "cat" and len(argv) == 1) or name == "tee":
+            part.sure = True
+        part.sure_after = part.sure or (what == "read" and name in data()["sure_after"])
         if name == "false":
             part.ends = "false"
         if name == "yes" or name == "grep":
@@ -1298,7 +1464,7 @@ class _Walk:
         text: str = "",
         how: str = "redirect",
     ) -> tuple[bool, bool]:
-        """Writes of the redirects of a part: (is its output sent to a file, does one write within the work tree)."""
+        """Writes of the redirects of a part: is its output sent to a file, does one write within the tree."""
         redirected = unsafe = False
         for redirect in part.redirects:
             operator = redirect.operator
@@ -1311,13 +1477,13 @@ class _Walk:
                 continue
             if _stdout_to_file(redirect):
                 redirected = True
-            if target in ("/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty", "/dev/fd/1", "/dev/fd/2"):
+            if target in _NOWHERE:
                 continue
             if isinstance(target, Loose) and target.startswith((">(", "<(")):
                 continue
             if scope.remote:
                 continue
-            path = _join(scope.cwd, target) or ""
+            path = _joined(scope.cwd, target)
             appended = operator in (">>", "&>>")
             content = text if _stdout_to_file(redirect) else ""
             self.add(Write(path, "write", ("append" if appended else how), content))
@@ -1336,10 +1502,7 @@ class _Walk:
             self.writes.append(write)
 
 
-_SURE_AFTER = frozenset(
-    ("ls", "cat", "head", "tail", "wc", "sort", "uniq", "cut", "tr", "date", "pwd", "stat", "file", "tree", "sed", "awk", "nl", "column", "jq", "basename", "dirname",
-     "du", "df", "printenv", "env", "whoami", "uname", "tac", "rev", "paste", "fold", "less", "more", "bat", "hostname", "id", "seq", "find")
-)  # fmt: skip
+_NOWHERE = frozenset(("/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty", "/dev/fd/1", "/dev/fd/2"))
 
 
 def _stdout_to_file(redirect: _Redirect) -> bool:
@@ -1425,6 +1588,8 @@ def _shell_reads_stdin(argv: Sequence[str]) -> bool:
 
 def _join(folder: str | None, path: str) -> str | None:
     """`path` seen from `folder`; None where it cannot be known. Links are not followed."""
+    if folder is not None and len(folder) > MAX_FOLDER:
+        return None
     if isinstance(path, Loose):
         for mark in ("$HOME", "${HOME}"):
             if path == mark or path.startswith(mark + "/"):
@@ -1450,8 +1615,16 @@ def _join(folder: str | None, path: str) -> str | None:
     )
 
 
+def _joined(folder: str | None, path: str) -> str:
+    """`_join` for files: "." for the folder of the start itself, "" where unknowable."""
+    found = _join(folder, path)
+    if found is None or (not path and not isinstance(path, Loose)):
+        return ""
+    return found or "."
+
+
 def _normal(path: str) -> str:
-    """Takes out "." and "name/.."; a whole path of "." stays "." where a file is meant, "" where it is the start."""
+    """Takes out "." and "name/..": the folder of the start is ""."""
     rooted = path.startswith("/")
     kept: list[str] = []
     for piece in path.split("/"):
@@ -1473,7 +1646,7 @@ def _safe(path: str) -> bool:
     )
 
 
-# -- outcomes -------------------------------------------------------------------------------------------------------
+# -- outcomes --------------------------------------------------------------------------------------
 # A state is one bit of a mask: what became of the check (0 did not run, 1 passed, 2 failed) * 4
 # + (status not zero) * 2 + (the shell has ended). Masks are sets of states.
 
@@ -1729,7 +1902,3 @@ def _read(command: str, named: Mapping[str, Sequence[str]]) -> Line:
         cwd=scope.cwd,
         shell_checks_wrapped=walk.wrapped,
     )
-
-
-def _heads() -> dict[str, Any]:
-    return data()

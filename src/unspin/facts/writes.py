@@ -1,7 +1,8 @@
 """Which files a simple shell command writes, reverts, moves or deletes, as far as its words say it.
 
-What a program does inside itself (`python -c`, a script, a formatter's own choice of files) is not seen: a path that
-cannot be known is "". Redirects are read by the walk in `shell.py`, which also joins paths with the `cd`s before them.
+What a program does inside itself (`python -c`, a script, a formatter's own choice of files) is not seen: a
+path that cannot be known is "". Redirects are read by the walk in `shell.py`, which also joins paths with the
+`cd`s before them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Write:
 
 
 def writes_of(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
-    """The writes of the command `name` with these words (the command itself is words[0]); paths not yet joined."""
+    """The writes of the command `name` with these words (words[0] is the command); paths not yet joined."""
     reader = _READERS.get(name)
     return reader(name, words, heredoc) if reader is not None else []
 
@@ -56,12 +57,6 @@ def _each(paths: Sequence[str], change: str, how: str, script: str = "", text: s
         else _loose_write(path, change, how, text, script)
         for path in paths[:200]
     ]
-
-
-class LoosePath(str):
-    """A path with an expansion in it."""
-
-    __slots__ = ()
 
 
 def _loose_write(path: str, change: str, how: str, text: str = "", script: str = "") -> Write:
@@ -158,9 +153,13 @@ def _awk(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
 
 def _copy(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
     values = {
-        "install": ("-m", "-o", "-g", "-t", "--mode", "--owner", "--group"), "rsync": ("-e", "--exclude", "--include", "--filter", "-f", "--rsh", "--exclude-from"),
-        "ln": ("-t",), "cp": ("-t", "-S"), "mv": ("-t", "-S"), "scp": ("-i", "-P", "-o", "-F"),
-    }.get(name, ())  # fmt: skip
+        "install": ("-m", "-o", "-g", "-t", "--mode", "--owner", "--group"),
+        "rsync": ("-e", "--exclude", "--include", "--filter", "-f", "--rsh", "--exclude-from"),
+        "ln": ("-t",),
+        "cp": ("-t", "-S"),
+        "mv": ("-t", "-S"),
+        "scp": ("-i", "-P", "-o", "-F"),
+    }.get(name, ())
     operands = _operands(words[1:], values)
     if "--" in words:
         operands += list(words[words.index("--") + 1 :])
@@ -362,7 +361,30 @@ def _apply_patch(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
     return result or [Write("", "write", "apply_patch", body)]
 
 
-_BRANCHES = ("feature", "feat", "fix", "bugfix", "hotfix", "release", "releases", "origin", "upstream", "chore", "refactor", "dependabot", "pr", "user", "users", "claude", "codex", "copilot", "cursor", "refs", "task", "wip")  # fmt: skip
+_BRANCHES = (
+    "feature",
+    "feat",
+    "fix",
+    "bugfix",
+    "hotfix",
+    "release",
+    "releases",
+    "origin",
+    "upstream",
+    "chore",
+    "refactor",
+    "dependabot",
+    "pr",
+    "user",
+    "users",
+    "claude",
+    "codex",
+    "copilot",
+    "cursor",
+    "refs",
+    "task",
+    "wip",
+)
 _NOT_PATHS = ("HEAD", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD", "-")
 
 
@@ -457,9 +479,53 @@ def _git_change(sub: str, args: Sequence[str], heredoc: str) -> list[Write]:
 
 
 _READERS = {
-    "tee": _tee, "sed": _sed, "gsed": _sed, "perl": _perl, "ruby": _perl, "awk": _awk, "gawk": _awk, "cp": _copy, "mv": _copy, "install": _copy, "rsync": _copy, "ln": _copy,
-    "scp": _copy, "dd": _dd, "truncate": _truncate, "touch": _truncate, "patch": _patch, "rm": _remove, "unlink": _remove, "shred": _remove, "trash": _remove, "find": _find,
-    "ed": _editor, "ex": _editor, "vim": _editor, "vi": _editor, "nvim": _editor, "curl": _curl, "wget": _curl, "tar": _unpack, "unzip": _unpack, "gzip": _unpack,
-    "gunzip": _unpack, "bzip2": _unpack, "xz": _unpack, "7z": _unpack, "sponge": _last_file, "sd": _last_file, "yq": _last_file, "sort": _last_file, "ast-grep": _last_file,
-    "sg": _last_file, "fastmod": _last_file, "codemod": _last_file, "jscodeshift": _last_file, "comby": _last_file, "apply_patch": _apply_patch, "applypatch": _apply_patch, "git": _git,
-}  # fmt: skip
+    "tee": _tee,
+    "sed": _sed,
+    "gsed": _sed,
+    "perl": _perl,
+    "ruby": _perl,
+    "awk": _awk,
+    "gawk": _awk,
+    "cp": _copy,
+    "mv": _copy,
+    "install": _copy,
+    "rsync": _copy,
+    "ln": _copy,
+    "scp": _copy,
+    "dd": _dd,
+    "truncate": _truncate,
+    "touch": _truncate,
+    "patch": _patch,
+    "rm": _remove,
+    "unlink": _remove,
+    "shred": _remove,
+    "trash": _remove,
+    "find": _find,
+    "ed": _editor,
+    "ex": _editor,
+    "vim": _editor,
+    "vi": _editor,
+    "nvim": _editor,
+    "curl": _curl,
+    "wget": _curl,
+    "tar": _unpack,
+    "unzip": _unpack,
+    "gzip": _unpack,
+    "gunzip": _unpack,
+    "bzip2": _unpack,
+    "xz": _unpack,
+    "7z": _unpack,
+    "sponge": _last_file,
+    "sd": _last_file,
+    "yq": _last_file,
+    "sort": _last_file,
+    "ast-grep": _last_file,
+    "sg": _last_file,
+    "fastmod": _last_file,
+    "codemod": _last_file,
+    "jscodeshift": _last_file,
+    "comby": _last_file,
+    "apply_patch": _apply_patch,
+    "applypatch": _apply_patch,
+    "git": _git,
+}
