@@ -117,7 +117,7 @@ _DURATION = re.compile(
 )
 _COMMAS = re.compile(r"(?<![\w.])\d{1,15}(?:,\d{1,15})+(?:\.\d{1,15})?(?!\w)")  # 1,234 and (12,5)
 _SEGMENT = re.compile(_TOKEN + r"|[^\W_]+|[\W_]", re.DOTALL)
-_NUMBER = re.compile(r"(?<![\w>.])[+-]?\d[\d_]*(?:\.\d+)*(?:[eE][+-]?\d+)?(?!\w)")
+_NUMBER = re.compile(r"(?<![\w>.])(?<![A-Za-z]-)[+-]?\d[\d_]*(?:\.\d+)*(?:[eE][+-]?\d+)?(?!\w)")
 _HEX = re.compile(r"(?<![0-9A-Za-z])0[xX][0-9a-fA-F]+")
 _TEMP_ROOT = re.compile(
     r"^(?:/private)?/(?:tmp|var/tmp|dev/shm|var/folders/[^/]+/[^/]+/[TC])/|[/\\](?:Temp|TEMP|temp|tmp)[/\\]"
@@ -151,6 +151,16 @@ def normalise_error(line: str) -> str:
     "x.py:<n>: TypeError: 'b' takes <n> arguments, <n> given at <hex>"
     """
     line = " ".join(strip_ansi(line[: 4 * MAX_LINE])[:MAX_LINE].split())
+    for _ in range(3):  # without its folders, a path can be a unit or a name that is volatile itself
+        before, line = line, _normalise_once(line)
+        if line == before:
+            break
+    if len(line) > MAX_LINE:
+        line = line[: MAX_LINE + 1].rpartition(" ")[0] or line[:MAX_LINE]
+    return line
+
+
+def _normalise_once(line: str) -> str:
     if line.count("-") >= 4:
         line = _UUID.sub("<uuid>", line)
     if _has_digit(line):
@@ -160,10 +170,7 @@ def normalise_error(line: str) -> str:
         line = _DURATION.sub("<time>", line)
         if "," in line:
             line = _COMMAS.sub("<n>", line)
-    line = _WORD.sub(_normalise_match, line)
-    if len(line) > MAX_LINE:
-        line = line[: MAX_LINE + 1].rpartition(" ")[0]
-    return line
+    return _WORD.sub(_normalise_match, line)
 
 
 def _has_digit(text: str) -> bool:
@@ -833,7 +840,11 @@ def _exception_name(line: str) -> str:
         return ""
     if name.endswith(_ENDS):
         return name
-    if name.endswith(_ENDS_OF_TWO_WORDS) and last[1:] != last[1:].lower() and ": " in line:
+    if last[1:] == last[1:].lower() or ": " not in line:
+        return ""
+    if name.endswith(_ENDS_OF_TWO_WORDS):
+        return name
+    if "." in name and last.startswith(("Invalid", "Unknown", "Unsupported", "Missing", "Bad")):
         return name
     return ""
 
@@ -894,7 +905,7 @@ _CD = re.compile(
     r"(?:\S+: )?(?:line \d+: |\d+: |\(eval\):)?cd:(?:\d+:)? .{1,300}"
     r"|(?:\S+:)?cd:\d+: no such file or directory: "
 )
-_SPAWN = re.compile(r"(?:posix_)?spawn '?\S+'?")
+_SPAWN = re.compile(r"(?:^|[:,] )(?:posix_)?spawn '?[^\s'`]+'?(?: E[A-Z]{3,10})?")
 _MODULE = re.compile(r"\S*python[\d.]*(?:\.exe)?: No module named \S+")
 _DENIED = re.compile(
     r"(?:-?bash|sh|zsh|/bin/\w+|dash|ksh|fish)(?:: line \d+|: \d+)?: .{1,200}: Permission denied$"

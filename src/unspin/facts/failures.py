@@ -166,6 +166,7 @@ _CTEST = re.compile(
     r"Subprocess aborted|ILLEGAL|NUMERICAL|OTHER_FAULT|Exit code .*)\)$"
 )
 _EXUNIT = re.compile(r"(\d{1,5})\) (test .*|doctest .*|property .*) \(([\w.]+)\)$")
+_MINITEST = re.compile(r"([A-Z][\w:]*#test_\S+?)(?: \[.*\])?:$")
 _TAP = re.compile(r"not ok(?: (\d{1,7}))?(?: -)? ?(.*)$")
 _DENO = re.compile(r"(\S.*?) \.\.\. (?:.* )?FAILED(?: \(.*\))?$")
 _PLAYWRIGHT = re.compile(r"\d{1,5}\) (?:\[[^\]]+\] › )?(\S+?\.\w+):\d+:\d+ › (.+?)[ ─]*$")
@@ -176,12 +177,17 @@ _JS_FILE = re.compile(
 )
 
 
+# What the runners of JavaScript tests print besides their marks, which linters and others use too.
+_JS_RUN = ("Tests:", "Test Suites:", "Test Files ", "FAIL ", "PASS ", "RUN  v", "ℹ tests ", "# tests ")
+
+
 def _read(lines: list[str], found: _Found) -> None:
     mocha_section = False
     phpunit_section = False
     surefire_list = False
     testcase = ""
     suite = ""  # the file whose failures jest is listing
+    js_run = any(line.lstrip().startswith(_JS_RUN) for line in lines)
     add = found.add
     for i, raw in enumerate(lines):
         line = raw.strip()
@@ -266,13 +272,13 @@ def _read(lines: list[str], found: _Found) -> None:
                     add("js title", suite, suite)
             elif name.endswith(" › Test suite failed to run"):
                 add("js title", name.partition(" › ")[0])
-            elif name and not name.startswith(("Console", "Cannot ")):
+            elif name and not name.startswith(("Console", "Cannot ")) and (js_run or "›" in name):
                 add("js title", _bare(name), suite)
             continue
         elif first in "✕✖×✗✘":
-            name = _bare(line[1:].strip())
-            name = _COUNTS.sub("", name)
-            if name and not name.startswith("failing tests") and not name[0].isdigit():
+            whole = line[1:].strip()
+            name = _COUNTS.sub("", _bare(whole)).removeprefix("[fail]: ")
+            if (name != whole or js_run) and name and not name[0].isdigit() and name != "failing tests:":
                 add("node marks" if first == "✖" else "js mark", name)
             continue
         elif first == "(" and line.startswith("(fail) "):
@@ -337,7 +343,12 @@ def _read(lines: list[str], found: _Found) -> None:
                 match = _NUMBERED.match(line)
                 if match:
                     name = match.group(2)
-                    if phpunit_section and "::" in name:
+                    if name in ("Failure:", "Error:"):
+                        test = lines[i + 1].strip() if i + 1 < len(lines) else ""
+                        minitest = _MINITEST.match(test)
+                        if minitest:
+                            add("minitest", minitest.group(1))
+                    elif phpunit_section and "::" in name:
                         add("phpunit", name)
                     elif mocha_section:
                         add("mocha", _mocha_title(lines, i, name))

@@ -1,0 +1,356 @@
+"""Which tests a run names as failing, and what its last line sums up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unspin.facts.failures import FailingTest, Summary, failing_tests, summary
+
+OUTPUTS = Path(__file__).parent / "outputs"
+
+
+def sample(name: str) -> str:
+    return (OUTPUTS / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def ids(text: str) -> list[str]:
+    return [test.id for test in failing_tests(text)]
+
+
+# --------------------------------------------------------------------------------------------- failing tests
+
+PYTEST_IDS = [
+    "test_a.py::T::test_one",
+    "test_a.py::T::test_two",
+    "test_a.py::test_p[1]",
+    "test_a.py::test_p[a b]",
+    "test_a.py::test_c",
+    "test_a.py::test_f",
+]
+
+
+@pytest.mark.parametrize("name", ["pytest_a", "pytest_q_tbno", "pytest_xdist"])
+def test_pytest_names_its_failing_tests_in_the_short_summary(name: str) -> None:
+    assert sorted(ids(sample(name))) == sorted(PYTEST_IDS)
+
+
+def test_pytest_gives_the_reason_and_the_file() -> None:
+    first = failing_tests(sample("pytest_a"))[0]
+    assert first == FailingTest("test_a.py::T::test_one", "test_a.py", "AssertionError: 1 != 2")
+
+
+def test_a_file_that_pytest_cannot_collect_is_a_failing_test() -> None:
+    assert ids(sample("pytest_default")) == ["test_b.py"]
+
+
+def test_pytest_without_a_short_summary_is_read_from_its_verbose_lines_or_headings() -> None:
+    assert ids("tests/x.py::test_a FAILED   [ 50%]\ntests/x.py::test_b PASSED   [100%]\n") == [
+        "tests/x.py::test_a"
+    ]
+    assert ids("____________ test_a ____________\nE   assert 0\n") == ["test_a"]
+
+
+REAL_RUNS = [
+    ("pytest_v_color", ["test_a.py::T::test_one"]),
+    ("unittest", ["test_a.T.test_two", "test_a.T.test_one"]),
+    ("unittest_v", ["test_a.T.test_two", "unittest.loader._FailedTest.test_b", "test_a.T.test_one"]),
+    (
+        "jest",
+        [
+            "sum › adds 1 + 2",
+            "sum › object",
+            "sum › nested › calls null",
+            "sum › mock called",
+            "slow",
+            "top fails on error",
+            "jest/broken.test.js",
+        ],
+    ),
+    (
+        "vitest",
+        [
+            "vitest/b.test.js",
+            "vitest/a.test.js > suite > adds",
+            "vitest/a.test.js > suite > deep",
+            "vitest/a.test.js > suite > throws",
+        ],
+    ),
+    (
+        "mocha",
+        [
+            "Array > rejects",
+            "Array > #indexOf() > should return -1 when missing",
+            "Array > #indexOf() > strings",
+        ],
+    ),
+    ("node_tap", ["top level fails", "inner", "group", "multi"]),
+    ("node_spec", ["top level fails", "inner", "group", "multi"]),
+    ("node_junit", ["test.top level fails", "test.inner", "test.multi"]),
+    ("cargo", ["tests::panics", "tests::adds", "tests::unwraps"]),
+    ("cargo_nff_color", ["tests::panics", "tests::adds", "tests::unwraps", "src/lib.rs - add (line 1)"]),
+    ("ctest", ["asserts", "crashes", "bad.value"]),
+]
+
+
+@pytest.mark.parametrize(("name", "expected"), REAL_RUNS)
+def test_a_real_run_names_its_failing_tests(name: str, expected: list[str]) -> None:
+    assert sorted(ids(sample(name))) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "pair", [("jest", "jest_verbose_color"), ("vitest", "vitest_color"), ("vitest", "vitest_verbose")]
+)
+def test_colours_and_verbosity_do_not_change_the_failing_tests(pair: tuple[str, str]) -> None:
+    assert ids(sample(pair[0])) == ids(sample(pair[1]))
+
+
+WRITTEN_RUNS = [
+    (
+        "--- FAIL: TestX (0.00s)\n    --- FAIL: TestX/sub_1 (0.00s)\n--- PASS: TestY (0.00s)\n",
+        ["TestX", "TestX/sub_1"],
+    ),
+    (
+        "[ERROR] Failures: \n[ERROR]   FooTest.bar:12 expected: <3> but was: <2>\n[ERROR] Errors: \n"
+        "[ERROR]   FooTest.baz:20 » NullPointer\n[INFO]\n"
+        "[ERROR] Tests run: 3, Failures: 1, Errors: 1, Skipped: 0\n",
+        ["FooTest.bar", "FooTest.baz"],
+    ),
+    ("[ERROR] com.x.FooTest.bar -- Time elapsed: 0.01 s <<< FAILURE!\n", ["com.x.FooTest.bar"]),
+    (
+        "FooTest > bar() FAILED\n    org.opentest4j.AssertionFailedError at FooTest.java:12\n",
+        ["FooTest > bar()"],
+    ),
+    (
+        "rspec ./spec/a_spec.rb:12 # Foo does things\nrspec ./spec/a_spec.rb:40 # Foo breaks\n",
+        ["./spec/a_spec.rb # Foo does things", "./spec/a_spec.rb # Foo breaks"],
+    ),
+    ("  Failed Ns.FooTests.Adds(a: 1) [1 ms]\n  Passed Ns.FooTests.Ok [1 ms]\n", ["Ns.FooTests.Adds(a: 1)"]),
+    (
+        "There was 1 failure:\n\n1) Ns\\FooTest::testBar\nFailed asserting that 3 matches 4.\n",
+        ["Ns\\FooTest::testBar"],
+    ),
+    ("  1) test adds (FooTest)\n     test/foo_test.exs:5\n", ["FooTest test adds"]),
+    ("  1) Failure:\nFooTest#test_x [test/foo_test.rb:5]:\nExpected: 3\n  Actual: 2\n", ["FooTest#test_x"]),
+    ("(fail) suite > adds [0.12ms]\n(pass) suite > fails clearly [0.02ms]\n", ["suite > adds"]),
+    ("adds ... FAILED (5ms)\nok one ... ok (1ms)\n", ["adds"]),
+    (
+        "  1) [chromium] › tests/a.spec.ts:5:3 › Cart › adds ────────\n",
+        ["tests/a.spec.ts › Cart › adds"],
+    ),
+    ("1..3\nok 1 - a\nnot ok 2 - b\nnot ok 3 - c # TODO later\n", ["b"]),
+    ("        FAIL [   0.005s] demo tests::adds\n", ["demo tests::adds"]),
+    ('<testcase name="adds" classname="FooTest" time="0.1">\n<failure message="x">\n', ["FooTest.adds"]),
+    ("[gw0] [ 50%] FAILED tests/x.py::test_a \n", ["tests/x.py::test_a"]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), WRITTEN_RUNS)
+def test_a_runner_names_its_failing_tests(text: str, expected: list[str]) -> None:
+    assert ids(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "✓ fails when empty (2 ms)\n✔ error case\nPASS src/fail.test.ts\n",
+        "ok 3 - FAILED state is shown\n",
+        "test x::fails_on_error ... ok\n",
+        "tests/test_fail.py::test_FAILED_state PASSED [100%]\n",
+        "(pass) fails clearly [0.02ms]\n",
+        "--- PASS: TestFail (0.00s)\n",
+        "  × Formatter would have printed the following content:\n  × Some errors were emitted.\n",
+        "✖ markdownlint --fix:\n",
+        "● Enabled · manual\n",
+        "1) read the file\n2) run it\n",
+        "FAILED: git add\n",
+        "E2E Tests\tfail\t2m43s\n",
+    ],
+)
+def test_a_name_or_a_linter_that_says_fail_is_no_failing_test(text: str) -> None:
+    assert ids(text) == []
+
+
+def test_ids_keep_their_numbers_and_lose_their_durations() -> None:
+    assert ids("Tests: 1 failed\n  ✕ case 12 of 3 (35 ms)\n") == ["case 12 of 3"]
+    assert ids("FAILED a.py::t[1-2.5] - x\nFAILED a.py::t[2-2.5] - x\n") == [
+        "a.py::t[1-2.5]",
+        "a.py::t[2-2.5]",
+    ]
+
+
+def test_a_test_that_is_named_twice_counts_once() -> None:
+    assert ids("--- FAIL: TestX (0.00s)\n--- FAIL: TestX (0.10s)\n") == ["TestX"]
+
+
+def test_the_limit_is_kept() -> None:
+    text = "".join(f"FAILED a.py::t{i} - x\n" for i in range(300))
+    assert len(failing_tests(text)) == 200
+    assert len(failing_tests(text, limit=3)) == 3
+    assert failing_tests(text, limit=0) == []
+
+
+# ------------------------------------------------------------------------------------------------- summaries
+
+SUMMARIES = [
+    ("=== 2 failed, 3 passed in 0.12s ===\n", Summary("pytest", 3, 2)),
+    ("2 failed, 3 passed, 1 skipped, 1 error in 65.02s (0:01:05)\n", Summary("pytest", 3, 2, 1, 1)),
+    ("==== 4 passed, 2 warnings in 0.10s ====\n", Summary("pytest", 4)),
+    ("no tests ran in 0.01s\n", Summary("pytest")),
+    ("Ran 3 tests in 0.001s\n\nFAILED (failures=1, errors=1)\n", Summary("unittest", 1, 1, 1)),
+    ("Ran 3 tests in 0.001s\n\nOK (skipped=1)\n", Summary("unittest", 2, 0, 0, 1)),
+    ("Ran 3 tests in 0.001s\n\nOK\n", Summary("unittest", 3)),
+    ("Tests:       1 failed, 1 skipped, 2 passed, 4 total\n", Summary("jest", 2, 1, 0, 1)),
+    (" Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)\n", Summary("vitest", 2, 1)),
+    ("  3 passing (11ms)\n  1 pending\n  2 failing\n", Summary("mocha", 3, 2, 0, 1)),
+    ("  3 passing (11ms)\n", Summary("mocha", 3)),
+    ("# tests 4\n# pass 3\n# fail 1\n# cancelled 0\n# skipped 0\n", Summary("node", 3, 1)),
+    ("ok  \texample.com/a\t0.01s\nFAIL\texample.com/b\t0.02s\n", Summary("go", 1, 1)),
+    ("ok  \texample.com/a\t(cached)\nok  \texample.com/b\t0.02s\n", Summary("go", 2)),
+    (
+        "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured\n"
+        "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured\n",
+        Summary("cargo", 6, 1, 0, 1),
+    ),
+    ("[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 1\n", Summary("surefire", 1, 1, 0, 1)),
+    ("Tests run: 3, Failures: 0, Errors: 0, Skipped: 0\n", Summary("surefire", 3)),
+    ("3 tests completed, 1 failed\n", Summary("gradle", 2, 1)),
+    ("3 examples, 1 failure\n", Summary("rspec", 2, 1)),
+    ("3 examples, 0 failures, 1 pending\n", Summary("rspec", 2, 0, 0, 1)),
+    ("Failed!  - Failed:     1, Passed:     3, Skipped:     0, Total:     4\n", Summary("dotnet", 3, 1)),
+    (
+        "Passed!  - Failed:     0, Passed:     3, Skipped:     2, Total:     5\n",
+        Summary("dotnet", 3, 0, 0, 2),
+    ),
+    ("Tests: 3, Assertions: 3, Failures: 1.\n", Summary("phpunit", 2, 1)),
+    ("OK (3 tests, 5 assertions)\n", Summary("phpunit", 3)),
+    ("67% tests passed, 1 tests failed out of 3\n", Summary("ctest", 2, 1)),
+    ("3 tests, 1 failure\n", Summary("exunit", 2, 1)),
+    (" 3 pass\n 1 fail\n 5 expect() calls\n", Summary("bun", 3, 1)),
+    ("FAILED | 3 passed | 1 failed (12ms)\n", Summary("deno", 3, 1)),
+    ("ok | 3 passed | 0 failed (12ms)\n", Summary("deno", 3)),
+    ("TAP version 14\n1..3\nok 1 - a\nok 2 - b\nnot ok 3 - c\n", Summary("tap", 2, 1)),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SUMMARIES)
+def test_the_summary_of_a_runner(text: str, expected: Summary) -> None:
+    assert summary("some output\n" + text) == expected
+    assert summary("\x1b[1m" + text.replace("\n", "\x1b[0m\n\x1b[1m")) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("pytest_a", Summary("pytest", 2, 5, 1, 1)),
+        ("pytest_v_color", Summary("pytest", 1, 1)),
+        ("unittest", Summary("unittest", 1, 1, 1, 1)),
+        ("jest", Summary("jest", 2, 6, 0, 1)),
+        ("jest_ok", Summary("jest", 1)),
+        ("vitest_color", Summary("vitest", 1, 3, 0, 1)),
+        ("mocha", Summary("mocha", 1, 3, 0, 1)),
+        ("node_spec", Summary("node", 1, 3, 0, 1)),
+        ("node_tap", Summary("node", 1, 3, 0, 1)),
+        ("cargo", Summary("cargo", 1, 3, 0, 1)),
+        ("ctest", Summary("ctest", 1, 3)),
+        ("tsc", None),
+        ("gcc", None),
+    ],
+)
+def test_the_summary_of_a_real_run(name: str, expected: Summary | None) -> None:
+    assert summary(sample(name)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "all 3 tests passed\n",
+        "I saw 2 failed, 3 passed in 0.12s\n",
+        "echo '=== 2 failed, 3 passed in 0.12s ==='\n",
+        "Ran 3 tests in 0.001s\n",
+        "OK\n",
+        "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.1 s -- in FooTest\n",
+        "=== 3 passed in 0.12s ===\n=== 1 failed in 0.12s ===\n",
+        "3 passing\n\nTests:       1 failed, 1 total\n",
+    ],
+)
+def test_without_an_unambiguous_last_line_there_is_no_summary(text: str) -> None:
+    assert summary(text) is None
+
+
+def test_of_two_summaries_that_agree_the_last_one_counts() -> None:
+    assert summary("=== 3 passed in 1s ===\n=== 5 passed in 1s ===\n") == Summary("pytest", 5)
+
+
+# ------------------------------------------------------------------------------------------------ properties
+
+LINES = st.sampled_from(
+    """FAILED a.py::t - x
+FAIL src/a.test.ts > b
+--- FAIL: T (0.1s)
+test a ... FAILED
+● a › b
+✕ c (3 ms)
+1) x
+2 failing
+[ERROR]   A.b:1 c
+[ERROR] Failures:
+not ok 1 - a
+=== 1 failed in 1s ===
+____ a ____
+Ran 1 test in 1s
+OK
+FAILED (failures=1)
+Tests: 1 failed
+<testcase name=
+1..2
+\x1b[31m
+\ud800""".splitlines()
+)
+TEXTS = st.one_of(st.text(), st.lists(st.one_of(LINES, st.text(max_size=8)), max_size=12).map("\n".join))
+
+
+@given(TEXTS)
+def test_no_text_makes_it_raise(text: str) -> None:
+    tests = failing_tests(text)
+    assert len({test.id for test in tests}) == len(tests)
+    assert all(test.id and "\x1b" not in test.id for test in tests)
+    summary(text)
+
+
+@given(st.lists(LINES, max_size=8))
+def test_colours_change_nothing(lines: list[str]) -> None:
+    plain = "\n".join(lines)
+    coloured = "\n".join(f"\x1b[31m{line}\x1b[0m" for line in lines)
+    assert failing_tests(plain) == failing_tests(coloured)
+    assert summary(plain) == summary(coloured)
+
+
+ADVERSARIAL = [
+    ("1 failed, " * 190 + "\n") * 100,
+    ("[ERROR]   " + "a." * 950 + "\n") * 100,
+    ("[ERROR]   " + "a" * 1_900 + " \n") * 100,
+    ("___ " + "a " * 950 + "\n") * 100,
+    ("test " + "a " * 950 + "FAILED x\n") * 100,
+    ("<testcase " + "name=" * 380 + "\n") * 100,
+    ("ERROR: a (" + "(" * 1_900 + "\n") * 100,
+    ("a ... " * 300 + "FAILED\n") * 100,
+    ("a > " * 400 + " FAILED\n") * 100,
+    ("a" + " " * 1_990 + "FAILED\n") * 100,
+    ("1) " + "a › " * 400 + "\n") * 100,
+    ("✕ a " + "1ms " * 480 + "\n") * 100,
+    "1" * 1_000_000,
+    "FAILED " * 150_000,
+    "_" * 1_000_000,
+    "(" * 1_000_000,
+]
+
+
+@pytest.mark.parametrize("text", ADVERSARIAL, ids=range(len(ADVERSARIAL)))
+def test_long_and_hostile_input_comes_to_an_end(text: str) -> None:
+    failing_tests(text)
+    summary(text)
