@@ -292,6 +292,7 @@ NOT_ERRORS = [
     "  expect(result.errors).toEqual([]);",
     "budgetExceeded: true",
     "Expected: Mod(i, 2)",
+    "expected: Item['args'],\nactual: string,",
     "npm warn deprecated inflight@1.0.6: TypeError: x",
     "No tests found, exiting with code 0",
 ]
@@ -485,8 +486,8 @@ def test_an_error_of_the_program_itself_is_no_environment_error(text: str) -> No
 
 PIECES = st.sampled_from(
     r"""Error: |E   |12|-5|1,234|1.5e-10|0x7f3a2b|/a/b.py|/tmp/tmpab12cd34|:|_|-|<n>|<|>|'|"|\
-C:\x\y.ts|a1b2c3d4e5|#ff00aa|12:34:56|2026-05-06T12:00:00Z|35 ms|pid 1234|localhost:8080|==12345== 
-{|}|[50%]|█|--- FAIL: T
+C:\x\y.ts|a1b2c3d4e5|#ff00aa|12:34:56|2026-05-06T12:00:00Z|35 ms|pid 1234|localhost:8080
+==12345== |{|}|[50%]|█|--- FAIL: T
 line 12|FAILED x.py::t - y|UTF-8|worker-3|é| |.|/|@|tmp|ms""".replace("\n", "|").split("|")
 )
 MARKS = st.sampled_from(["\n", "\r", "\t", "\x1b", "\x1b[31m", "\ud800", "\0", "|"])

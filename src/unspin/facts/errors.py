@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_LINE: "Final" = 2_000
 """Characters of a line that are looked at."""
+MAX_FOUND: "Final" = 2_000
+"""Errors of one output that are counted; reading ends there."""
 MAX_HALF: "Final" = 100_000
 """Characters at the head and at the tail of an output that are looked at; the middle is left out."""
 
@@ -587,7 +589,7 @@ class _Scan:
         self._expect_at = -100
         self._go_tests = any(line.startswith("--- FAIL: ") for line in lines)
         self._diff = False
-        while self._next < len(lines):
+        while self._next < len(lines) and len(self.found) < MAX_FOUND:
             at = self._next
             self._next += 1
             self._line(at, lines[at])
@@ -780,6 +782,8 @@ class _Scan:
         if lower.startswith(("error: expect(", "assert.", "failure/error: ")):
             self._expect_at = at
             return False
+        if line[-1] in ",;":
+            return False  # a property in source code
         if lower.startswith(_EXPECTED):
             if at - self._expect_at <= 12:
                 self._add(_DETAIL, line)

@@ -236,7 +236,7 @@ def _read(lines: list[str], found: _Found) -> None:
             match = _PYTEST_HEADER.match(line)
             if match:
                 kind, name = match.groups()
-                if not (kind and "collecting" in kind) and name != "summary":
+                if not (kind and "collecting" in kind) and name not in ("summary", "xpassed tests"):
                     add("pytest header", name)
                 elif kind:
                     add("pytest header", name, name)
