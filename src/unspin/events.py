@@ -43,7 +43,9 @@ class Edit:
 
     __slots__ = ("after", "before", "new", "old", "path")
 
-    def __init__(self, path: str, old: str | None = None, new: str = "", *, before: str = "", after: str = ""):
+    def __init__(
+        self, path: str, old: str | None = None, new: str = "", *, before: str = "", after: str = ""
+    ):
         self.path = path
         self.old = old
         self.new = new
@@ -58,7 +60,9 @@ class ToolCall:
     the agent's own gloss (a description of the command, a thought). ``label`` is how a
     person would name the call ("npm test", "read a.py"). ``real_paths`` maps a path as
     the call names it (made absolute against ``cwd``) to the file it really is, where
-    the two differ. ``agent`` is empty for the main agent and names a subagent otherwise.
+    the two differ. ``hashes`` and ``texts`` tell of files that it wrote, by real path: a
+    hash of the content after its round, and the whole text before and after, where
+    somebody looked. ``agent`` is empty for the main agent and names a subagent otherwise.
     """
 
     __slots__ = (
@@ -72,6 +76,7 @@ class ToolCall:
         "hashes",
         "label",
         "real_paths",
+        "texts",
         "tool",
     )
 
@@ -89,6 +94,7 @@ class ToolCall:
         call_id: str = "",
         real_paths: Mapping[str, str] | None = None,
         hashes: Mapping[str, str] | None = None,
+        texts: Mapping[str, tuple[str, str]] | None = None,
     ):
         self.tool = tool
         self.arguments = arguments
@@ -100,7 +106,8 @@ class ToolCall:
         self.agent = agent
         self.call_id = call_id
         self.real_paths = real_paths or {}
-        self.hashes = hashes or {}  # content hashes, after the round, of files that the shell wrote
+        self.hashes = hashes or {}
+        self.texts = texts or {}
 
 
 class ToolResult:
@@ -203,19 +210,25 @@ class Opportunity:
 
 
 if TYPE_CHECKING:
-    Event: TypeAlias = (
-        ToolCall | ToolResult | RoundEnd | Message | Compaction | ContextSize | Opportunity
-    )
+    Event: TypeAlias = ToolCall | ToolResult | RoundEnd | Message | Compaction | ContextSize | Opportunity
 
 
-def shell(command: str, output: str = "", exit_code: int = 0, *, cwd: str = "/", position: int = 0) -> ToolResult:
+def shell(
+    command: str, output: str = "", exit_code: int = 0, *, cwd: str = "/", position: int = 0
+) -> ToolResult:
     """Return the result of a command line, for people who write their own agent loop."""
     call = ToolCall("shell", command, action=SHELL, label=command, command=command, cwd=cwd)
     return ToolResult(call, output, failed=exit_code != 0, exit_code=exit_code, position=position)
 
 
 def edit(
-    path: str, old: str | None = None, new: str = "", *, refused: bool = False, output: str = "", position: int = 0
+    path: str,
+    old: str | None = None,
+    new: str = "",
+    *,
+    refused: bool = False,
+    output: str = "",
+    position: int = 0,
 ) -> ToolResult:
     """Return the result of an edit of ``path``; ``refused`` if the edit tool did not apply it."""
     call = ToolCall(

@@ -9,7 +9,7 @@ import json
 
 from unspin import agents, config
 from unspin.events import ToolResult
-from unspin.guard import NONE, Guard
+from unspin.guard import NONE, REFUSING, WATCHING, Guard
 from unspin.paths import state_folder
 from unspin.store import Store
 
@@ -27,11 +27,16 @@ def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> A
     own = store is None
     store = store or Store(state_folder())
     try:
-        if payload.get("hook_event_name") == "PreToolUse" and not _is_armed(store, payload):
+        name = str(payload.get("session_id"))
+        before_tool = payload.get("hook_event_name") == "PreToolUse"
+        if before_tool and not _prepare(protocol, payload, store, name):
             return agents.Answer()
         with store:
-            session = store.session(str(payload.get("session_id")))
-            incoming = protocol.read(payload, session.cwd if session else "")
+            session = store.session(name)
+            known = agents.Known(
+                session.cwd if session else "", {} if before_tool else store.take_stash(name)
+            )
+            incoming = protocol.read(payload, known)
             if incoming is None:
                 return agents.Answer()
             responses = observe(store, agent, incoming, session)
@@ -42,9 +47,16 @@ def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> A
             store.close()
 
 
-def _is_armed(store: Store, payload: dict[str, Any]) -> bool:
-    session = store.session(str(payload.get("session_id")))
-    return session is not None and session.armed
+def _prepare(protocol: Any, payload: dict[str, Any], store: Store, session: str) -> bool:
+    """Do what is due before a tool; return whether the guard has to be asked about the call."""
+    row = store.session(session)
+    armed = row.armed if row else 0
+    if armed & WATCHING:
+        texts = protocol.contents_before(payload)
+        if texts:
+            with store:
+                store.stash(session, texts)
+    return bool(armed & REFUSING)
 
 
 def observe(store: Store, agent: str, incoming: Incoming, session: Session | None) -> list[Any]:

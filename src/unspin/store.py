@@ -44,6 +44,7 @@ _MIGRATIONS: dict[int, tuple[str, ...]] = {
         """CREATE TABLE check_run (
             id INTEGER PRIMARY KEY, folder TEXT NOT NULL, time REAL NOT NULL, command TEXT NOT NULL,
             kind TEXT NOT NULL, status INTEGER NOT NULL)""",
+        "CREATE TABLE stash (session TEXT, path TEXT, text TEXT NOT NULL, PRIMARY KEY (session, path))",
     ),
 }
 
@@ -53,7 +54,7 @@ class StoreError(Exception):
 
 
 class Session:
-    """One session's row."""
+    """One session's row. ``armed`` says what the hook before a tool has to look for (``Guard.armed``)."""
 
     __slots__ = ("agent", "armed", "cwd", "id", "project", "started", "state", "updated")
 
@@ -73,7 +74,7 @@ class Session:
         self.project = project
         self.cwd = cwd
         self.state = state
-        self.armed = bool(armed)
+        self.armed = armed
         self.started = started
         self.updated = updated
 
@@ -150,20 +151,33 @@ class Store:
         )
         return [Session(*row) for row in rows]
 
-    def save_session(self, id: str, *, agent: str, project: str, cwd: str, state: str, armed: bool) -> None:
+    def save_session(self, id: str, *, agent: str, project: str, cwd: str, state: str, armed: int) -> None:
         """Store a session's state; ``project`` is kept as it was at the session's start."""
         now = time.time()
         self._db.execute(
             "INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
             "cwd = excluded.cwd, state = excluded.state, armed = excluded.armed, updated = excluded.updated",
-            (id, agent, project, cwd, state, int(armed), now, now),
+            (id, agent, project, cwd, state, armed, now, now),
         )
 
     def forget(self, id: str) -> int:
         """Remove a session and its detections; return how many detections there were."""
         count = self._db.execute("DELETE FROM detection WHERE session = ?", (id,)).rowcount
+        self._db.execute("DELETE FROM stash WHERE session = ?", (id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (id,))
         return int(count)
+
+    def stash(self, session: str, texts: dict[str, str]) -> None:
+        """Keep what files held before a call, until ``take_stash`` at the end of its round."""
+        rows = [(session, path, text) for path, text in texts.items()]
+        self._db.executemany("INSERT OR IGNORE INTO stash VALUES (?, ?, ?)", rows)
+
+    def take_stash(self, session: str) -> dict[str, str]:
+        """Return and remove what was kept."""
+        rows = list(self._db.execute("SELECT path, text FROM stash WHERE session = ?", (session,)))
+        if rows:
+            self._db.execute("DELETE FROM stash WHERE session = ?", (session,))
+        return dict(rows)
 
     # -- detections --------------------------------------------------------------------
 

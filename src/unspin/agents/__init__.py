@@ -1,7 +1,7 @@
 """What faces the agents: one file for each agent's protocol.
 
 ``AGENTS`` is the one list: the name that people type, and the module. A module offers
-``read(payload, known) -> Incoming`` and ``answer(incoming, responses) -> Answer``, and for
+``read(payload, known) -> Incoming | None`` and ``answer(incoming, responses) -> Answer``, and for
 ``unspin install`` an ``installer`` (see CONTRIBUTING.md, "Add an agent").
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import ModuleType
 
     from unspin.events import Event
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
 AGENTS: dict[str, str] = {
     "claude-code": "unspin.agents.claude_code",
 }
+
+
+class Known:
+    """What is known of a session when its next payload is read.
+
+    ``cwd`` is the folder the agent stood in at its last event (the one in the payload of a
+    finished round is the folder after it); ``texts`` what test files held before they
+    were written over, by real path.
+    """
+
+    __slots__ = ("cwd", "texts")
+
+    def __init__(self, cwd: str = "", texts: Mapping[str, str] | None = None):
+        self.cwd = cwd
+        self.texts = texts or {}
 
 
 class Incoming:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 
 from unspin import events as ev
-from unspin.agents import Answer, Incoming
+from unspin.agents import Answer, Incoming, Known
 from unspin.facts.digest import digest_bytes
 from unspin.facts.reading import absolute, written_paths
+from unspin.facts.roles import file_role, is_test_like
 from unspin.facts.shell import read_line
 
 TYPE_CHECKING = False
@@ -70,25 +71,40 @@ _MACHINE_OPENINGS = (
     "[SYSTEM NOTIFICATION",
 )
 _MAX_HASHED = 2_000_000  # bytes of a file whose content is hashed
+_MAX_TEXT = 256_000  # bytes of a file whose text is compared
 
 
-def read(payload: Mapping[str, Any], last_cwd: str = "") -> Incoming | None:
-    """Return what a payload says, or ``None`` where it says nothing to us.
-
-    ``last_cwd`` is the folder the agent stood in at its last event: the one in the
-    payload of a finished round is the folder after it.
-    """
+def read(payload: Mapping[str, Any], known: Known) -> Incoming | None:
+    """Return what a payload says, or ``None`` where it says nothing to us."""
     event, session = payload.get("hook_event_name"), payload.get("session_id")
     if not isinstance(event, str) or not isinstance(session, str) or not session:
         return None
     cwd = payload.get("cwd")
-    cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") else last_cwd or "/"
+    cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") else known.cwd or "/"
     reader = _READERS.get(event)
     if reader is None:
         return None
     incoming = Incoming(session, _project(cwd), cwd, event, [])
-    reader(incoming, payload, last_cwd or cwd)
+    reader(incoming, payload, known)
     return incoming
+
+
+def contents_before(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Return the present texts of the test files that a call is about to write over, by real path.
+
+    Only where the call itself does not say what stood there.
+    """
+    cwd = payload.get("cwd")
+    if payload.get("tool_name") not in ("Write", "Bash") or not isinstance(cwd, str):
+        return {}
+    call = _call(payload, cwd, _agent(payload))
+    paths = [call.real_paths.get(each, each) for each in written_paths(call)] if call else []
+    texts = {
+        path: _read_text(path)
+        for path in paths
+        if is_test_like(file_role(os.path.relpath(path, _project(cwd))))
+    }
+    return {path: text for path, text in texts.items() if text is not None}
 
 
 def _project(cwd: str) -> str:
@@ -96,7 +112,7 @@ def _project(cwd: str) -> str:
     return os.path.realpath(given if os.path.isabs(given) else cwd)
 
 
-def _session_start(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> None:
+def _session_start(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None:
     source = payload.get("source")
     if source == "compact":
         incoming.events.append(ev.Compaction(done=True))
@@ -104,7 +120,7 @@ def _session_start(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str
     incoming.events.append(ev.Opportunity())
 
 
-def _prompt(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> None:
+def _prompt(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None:
     prompt = payload.get("prompt")
     text = prompt if isinstance(prompt, str) else ""
     machine = (
@@ -116,30 +132,31 @@ def _prompt(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> No
     incoming.events += [ev.Message(text, by_person=not machine), ev.Opportunity()]
 
 
-def _before_compaction(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> None:
+def _before_compaction(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None:
     incoming.events.append(ev.Compaction(done=False))
 
 
-def _before_tool(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> None:
+def _before_tool(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None:
     call = _call(payload, incoming.cwd, _agent(payload))
     if call is not None:
         incoming.events.append(call)
 
 
-def _batch(incoming: Incoming, payload: Mapping[str, Any], last_cwd: str) -> None:
+def _batch(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None:
     calls = payload.get("tool_calls")
     agent = _agent(payload)
     if not agent:
         size = _context_size(payload)
         if size is not None:
             incoming.events.append(size)
-    cwd = last_cwd
+    cwd = known.cwd or incoming.cwd
     for position, each in enumerate(calls if isinstance(calls, list) else ()):
         if not isinstance(each, dict):
             continue
         call = _call(each, cwd, agent, incoming.cwd)
         if call is None:
             continue
+        _look_at_texts(call, known.texts)
         incoming.events.append(_result(call, _text(each.get("tool_response")), position))
         if call.action == ev.SHELL:
             moved = read_line(call.command).cwd
@@ -226,14 +243,40 @@ def _look_at_files(call: ev.ToolCall, later_cwd: str) -> None:
         edit.after = hashes.get(real.get(absolute(edit.path, call.cwd), ""), "")
 
 
+def _look_at_texts(call: ev.ToolCall, before: Mapping[str, str]) -> None:
+    """Add whole texts before and after where they can be known: an edit often shows half a line only."""
+    texts = {}
+    for path in call.hashes:
+        if path in before:
+            after = _read_text(path)
+            texts[path] = (before[path], after or "")
+    for edit in call.edits:
+        path = absolute(edit.path, call.cwd)
+        path = call.real_paths.get(path, path)
+        after = _read_text(path) if edit.old and edit.new and path in call.hashes else None
+        if after is not None and after.count(edit.new) == 1:
+            texts[path] = (after.replace(edit.new, edit.old or "", 1), after)
+    call.texts = texts
+
+
 def _hash(path: str) -> str:
+    data = _read_bytes(path, _MAX_HASHED)
+    return digest_bytes(data) if data is not None else ""
+
+
+def _read_text(path: str) -> str | None:
+    data = _read_bytes(path, _MAX_TEXT)
+    return data.decode("utf-8", "replace") if data is not None else None
+
+
+def _read_bytes(path: str, limit: int) -> bytes | None:
     try:
-        if os.path.getsize(path) > _MAX_HASHED or not os.path.isfile(path):
-            return ""
+        if not os.path.isfile(path) or os.path.getsize(path) > limit:
+            return None
         with open(path, "rb") as file:
-            return digest_bytes(file.read())
+            return file.read(limit)
     except (OSError, ValueError):
-        return ""
+        return None
 
 
 def _label(tool: str, given: Mapping[str, Any], command: str, cwd: str) -> str:

@@ -96,6 +96,10 @@ class Detector:
         """Take one event; return what it made this rule notice, mostly nothing."""
         raise NotImplementedError
 
+    def wants_texts(self) -> bool:
+        """Tell whether this rule needs to know what test files hold before the next call."""
+        return False
+
     def streaks(self) -> list[tuple[str, int]]:
         """Return what is being counted and how far it is, for people who ask."""
         return []

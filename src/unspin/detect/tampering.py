@@ -60,6 +60,10 @@ class Tampering(Detector):
                 found += self._checks(step)
         return found
 
+    def wants_texts(self) -> bool:
+        span = self.state["span"]
+        return span is not None and not span["void"]
+
     def _close(self) -> None:
         span = self.state["span"]
         if span:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
         def __getitem__(self, key: str) -> Any: ...
 
+
 _MAX_COMMANDS = 32  # commands whose passing output is remembered
 _MAX_NOISE = 16  # error-looking lines remembered of each
 _MAX_FAILING = 60  # failing tests kept of one result
@@ -188,11 +189,14 @@ class Reader:
                 role=self.role(path),
                 refused=event.refused == BY_TOOL or event.failed,
                 before=edit.before,
-                after=edit.after,
+                after=edit.after or event.call.hashes.get(path, ""),
             )
             if event.refused and event.refused != BY_TOOL:
                 continue
-            if not change.refused and edit.old is not None:
+            texts = event.call.texts.get(path)
+            if not change.refused and texts is not None:
+                self._compare(change, *texts)
+            elif not change.refused and edit.old is not None:
                 self._compare(change, edit.old, edit.new)
             step.changes.append(change)
 
@@ -208,6 +212,8 @@ class Reader:
         if is_test_like(change.role):
             if write.change == "delete":
                 change.weakened = [0, 0, 0, 1]
+            elif path in event.call.texts:
+                self._compare(change, *event.call.texts[path])
             elif write.script:
                 made = changes_by_sed(write.script, path)
                 change.weakened = _weakened(made)

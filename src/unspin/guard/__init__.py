@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from unspin.guard.guard import BLOCK, HALT, NONE, NUDGE, Guard, Response
+from unspin.guard.guard import BLOCK, HALT, NONE, NUDGE, REFUSING, WATCHING, Guard, Response
 from unspin.guard.settings import Settings, SettingsError
 
-__all__ = ["BLOCK", "HALT", "NONE", "NUDGE", "Guard", "Response", "Settings", "SettingsError"]
+__all__ = [
+    "BLOCK",
+    "HALT",
+    "NONE",
+    "NUDGE",
+    "REFUSING",
+    "WATCHING",
+    "Guard",
+    "Response",
+    "Settings",
+    "SettingsError",
+]

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 NONE, NUDGE, BLOCK, HALT = "none", "nudge", "block", "halt"
 
+REFUSING = 1  # an edit of some file would be refused
+WATCHING = 2  # some rule wants to know what test files hold before they are written over
+
 _VERSION = 1
 _SAID = 200  # identities remembered
 _STANDING = 24
@@ -138,9 +141,10 @@ class Guard:
         return self._state
 
     @property
-    def armed(self) -> bool:
-        """True while the next edit of some file would be refused."""
-        return bool(self.standing_blocks())
+    def armed(self) -> int:
+        """What the next call has to be looked at for: ``REFUSING``, ``WATCHING``, both, or 0 for nothing."""
+        watching = any(detector.wants_texts() for detector in self._detectors)
+        return REFUSING * bool(self.standing_blocks()) + WATCHING * watching
 
     def standing_blocks(self) -> list[str]:
         """Return the files whose next edit would be refused."""
@@ -391,7 +395,7 @@ class Guard:
 
     def _before(self, call: ToolCall) -> list[Response]:
         """Refuse the edit of a file on which an ignored nudge stands."""
-        if call.agent or not self.armed:
+        if call.agent or not self.standing_blocks():
             return []
         targets = self.reader.targets(call)
         refusing = self.standing_blocks()
@@ -447,6 +451,3 @@ def _initial() -> dict[str, Any]:
         "kept": [],
         "refused_ids": [],
     }
-
-
-__all__ = ["BLOCK", "HALT", "NONE", "NUDGE", "Guard", "Response"]
