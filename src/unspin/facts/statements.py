@@ -11,19 +11,20 @@ import re
 
 WORD, NUMBER, STRING, OPERATOR, BLOCK = "w", "n", "s", "o", "b"
 
-_LANGUAGES = {
-    **dict.fromkeys("py pyi pyx".split(), "python"),
-    **dict.fromkeys("rb rake cr".split(), "ruby"),
-    **dict.fromkeys("ex exs".split(), "elixir"),
-    **dict.fromkeys("sh bash bats zsh".split(), "shell"),
-    **dict.fromkeys("pl pm t r jl nim yml yaml toml feature robot tcl".split(), "hash"),
-    **dict.fromkeys("lua sql hs elm".split(), "dash"),
-    **dict.fromkeys("js jsx ts tsx mjs cjs mts cts vue svelte astro coffee".split(), "js"),
-    **dict.fromkeys("kt kts swift groovy scala dart java php phpt".split(), "braces"),
-    **dict.fromkeys("go rs c h cc cpp cxx hpp hh hxx cs fs vb m mm zig d".split(), "literals"),
-    **dict.fromkeys("clj cljs cljc el lisp scm rkt".split(), "lisp"),
-    **dict.fromkeys("erl hrl".split(), "erlang"),
+_FAMILIES = {
+    "python": "py pyi pyx",
+    "ruby": "rb rake cr",
+    "elixir": "ex exs",
+    "shell": "sh bash bats zsh",
+    "hash": "pl pm t r jl nim yml yaml toml feature robot tcl",
+    "dash": "lua sql hs elm",
+    "js": "js jsx ts tsx mjs cjs mts cts vue svelte astro coffee",
+    "braces": "kt kts swift groovy scala dart java php phpt",
+    "literals": "go rs c h cc cpp cxx hpp hh hxx cs fs vb m mm zig d",
+    "lisp": "clj cljs cljc el lisp scm rkt",
+    "erlang": "erl hrl",
 }
+_LANGUAGES = {extension: family for family, names in _FAMILIES.items() for extension in names.split()}
 _COMMENT = {
     "python": "#",
     "ruby": "#",
@@ -51,20 +52,21 @@ _TICKED = re.compile(r"\\.|`|\$\{|[{}]|\\\n", re.DOTALL)
 _REGEX = re.compile(r"/(?![*/])(?:[^/\\\r\n\[]|\\.|\[(?:[^\]\\\r\n]|\\.)*+\])++/[a-z]*")
 _CHAR = re.compile(r"'(?:\\[^'\n]{1,8}|[^'\\\n])'")
 _LINE_END = re.compile(r"[\r\n]|\Z")
-_REGEX_AFTER = frozenset("( , = : [ ! & | ? { } ; => && || == === != !== =~ !~ -> return and or not".split())
-_JOINS_NEXT = frozenset("= == === != !== && || . => := + ?. :: and or not \\\n".split())
+_REGEX_AFTER = re.compile(r"[(,=:\[!&|?{};]|=>|&&|\|\||[!=]==?|=~|!~|->|return|and|or|not")
+_JOINS_NEXT = re.compile(r"=|===?|!==?|&&|\|\||\.|=>|:=|\+|\?\.|::|and|or|not")
 _STARTS_JOINED = re.compile(r"\s*(?=\.(?!\d)[A-Za-z_]|\?\.|&&|\|\||\|>|::|->|===?\s|!==?\s|[?:]\s\S)")
-_NO_BLOCK_AFTER = frozenset(
-    "= ( [ , : := return ? && || + import export const let var default yield await in of case typeof from ... $".split()
+_LITERAL_AFTER = re.compile(
+    r"[=(\[,:?+$]|:=|\|\||&&|\.\.\.|return|import|export|const|let|var|default|yield|await|in|of|case|typeof|from"
 )
-_HEADS = frozenset(
-    "if for while switch match else try catch finally do func fn fun def class struct impl trait mod enum interface type"
-    " namespace module union unsafe loop select go defer pub void static public private protected internal async test"
-    " suite describe extern union object override open abstract sealed template using lock foreach TEST TEST_F TEST_P"
-    " TEST_CASE SECTION SCENARIO GIVEN WHEN THEN SUBCASE".split()
+_HEADS = re.compile(  # words that open a block, first or last before the brace
+    r"if|for|while|switch|match|else|try|catch|finally|do|func|fn|fun|def|class|struct|impl|trait|mod|enum|interface"
+    r"|type|namespace|module|union|unsafe|loop|select|go|defer|pub|void|static|public|private|protected|internal"
+    r"|async|test|suite|describe|extern|object|override|open|abstract|sealed|template|using|lock|foreach|TEST(?:_\w+)?"
+    r"|SECTION|SCENARIO|GIVEN|WHEN|THEN|SUBCASE"
 )
 _PYTHON_LOOK = re.compile(
-    r"^[ \t]*(?:def|class|async def|if|for|with|elif|else|try|except)\b[^\n{]*:[ \t]*(?:#.*)?$|^[ \t]*(?:assert |from \S+ import|@pytest)|self\.",
+    r"^[ \t]*(?:def|class|async def|if|for|with|elif|else|try|except)\b[^\n{]*:[ \t]*(?:#.*)?$"
+    r"|^[ \t]*(?:assert |from \S+ import|@pytest)|self\.",
     re.MULTILINE,
 )
 _RUBY_LOOK = re.compile(r"^[ \t]*(?:end|require ['\"].*|.*\bdo(?: \|.*\|)?)[ \t]*$", re.MULTILINE)
@@ -75,14 +77,14 @@ _BRACE_LOOK = re.compile(r"[{;][ \t]*$|^[ \t]*//|=>|\bconst |\bexpect\(", re.MUL
 class Statement:
     """One statement: its tokens without those of the blocks in it, and where it stands."""
 
-    __slots__ = ("blocks", "column", "parent", "start", "tokens")
+    __slots__ = ("block", "blocks", "column", "parent", "tokens")
 
-    def __init__(self, start: int, column: int, parent: "Statement | None") -> None:
-        self.start = start
+    def __init__(self, column: int, parent: "Statement | None") -> None:
         self.column = column
         self.parent = parent
         self.tokens: list[tuple[str, str]] = []
-        self.blocks: list[int] = []  # where its blocks begin
+        self.blocks = 0  # how many blocks it opens
+        self.block = parent.blocks if parent else 0  # in which of its parent's it stands, from 1
 
 
 class Text:
@@ -130,7 +132,7 @@ def read(text: str, language: str) -> Text:
     def put(kind: str, value: str, at: int) -> None:
         nonlocal current
         if current is None:
-            current = Statement(at, at - line_start, frames[-1][0] if frames else None)
+            current = Statement(at - line_start, frames[-1][0] if frames else None)
             out.statements.append(current)
         tokens = current.tokens
         if kind == STRING and tokens and tokens[-1][0] == STRING and language in ("python", "literals", "js"):
@@ -161,7 +163,7 @@ def read(text: str, language: str) -> Text:
                     current = None
                 continue
             if language != "python":
-                if last[1] in _JOINS_NEXT and last[0] in (OPERATOR, WORD):
+                if _JOINS_NEXT.fullmatch(last[1]) and last[0] in (OPERATOR, WORD):
                     continue
                 joined = _STARTS_JOINED.match(text, pos)
                 if joined:
@@ -254,7 +256,7 @@ def read(text: str, language: str) -> Text:
             continue
         if value[0] == "/" and language in ("js", "ruby", "hash", "elixir") and at >= no_regex_before:
             before = current.tokens[-1][1] if current and current.tokens else ""
-            if not before or before in _REGEX_AFTER:
+            if not before or _REGEX_AFTER.fullmatch(before):
                 whole = _REGEX.match(text, at)
                 if whole:
                     put(STRING, whole.group(), at)
@@ -291,7 +293,7 @@ def read(text: str, language: str) -> Text:
             if braces_are_blocks and _opens_block(current, brackets, language):
                 put(BLOCK, "{}", at)
                 if current is not None:
-                    current.blocks.append(at)
+                    current.blocks += 1
                 frames.append((current, brackets))
                 current, brackets = None, []
             else:
@@ -333,7 +335,7 @@ def _opens_block(current: "Statement | None", brackets: "list[str]", language: s
         return True
     if kind in (STRING, NUMBER):
         return not brackets and first in ("@", "describe", "it", "test", "context", "suite")
-    if last in _NO_BLOCK_AFTER:
+    if _LITERAL_AFTER.fullmatch(last):
         return False
     if last in (">", "]", "?", "!", "}"):  # a return type, `Promise<void> {`, or `new int[] {`
         return not brackets and not any(value in ("=", ":=", "new") for _, value in tokens[:40])
@@ -342,7 +344,7 @@ def _opens_block(current: "Statement | None", brackets: "list[str]", language: s
     if language == "literals":
         if len(tokens) > 1 and last in ("struct", "interface", "enum") and first != last:
             return False  # `[]struct{`: the type in front of a table
-        return first in _HEADS or last in _HEADS
+        return bool(_HEADS.fullmatch(first) or _HEADS.fullmatch(last))
     if brackets and language == "js":
         return last in ("do", "try", "else", "finally", "class") or first in ("class", "function")
     return True
