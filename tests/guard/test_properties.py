@@ -13,7 +13,16 @@ from unspin.guard import BLOCK, HALT, NUDGE, Settings
 
 FILES = ("/p/src/a.py", "/p/src/b.py", "/p/tests/test_a.py")
 ERRORS = ("TypeError: bad 'x'", "ValueError: worse 'y'", "KeyError: 'z'", "no error line here")
-COMMANDS = ("pytest", "npm run build", "mypy src", "python main.py", "pytest | tail", "cat a.py", "sleep 1", "ruff check")
+COMMANDS = (
+    "pytest",
+    "npm run build",
+    "mypy src",
+    "python main.py",
+    "pytest | tail",
+    "cat a.py",
+    "sleep 1",
+    "ruff check",
+)
 
 ROUNDS = 40
 
@@ -24,7 +33,9 @@ def outputs(error: str, failing: int) -> str:
 
 
 edits = st.builds(
-    lambda file, old, new, refused: events.edit(file, old, new, refused=refused, output="not found" if refused else ""),
+    lambda file, old, new, refused: events.edit(
+        file, old, new, refused=refused, output="not found" if refused else ""
+    ),
     st.sampled_from(FILES),
     st.sampled_from(["assert f() == 1", "x = 1"]),
     st.sampled_from(["assert f() == 2", "x = 2", "x = 3"]),
@@ -39,9 +50,7 @@ runs = st.builds(
     st.integers(0, 2),
     st.sampled_from([0, 1, 1, 1, 2, 130]),
 )
-writes = st.builds(
-    lambda file: events.shell(f"sed -i 's/a/b/' {file}", cwd="/p"), st.sampled_from(FILES)
-)
+writes = st.builds(lambda file: events.shell(f"sed -i 's/a/b/' {file}", cwd="/p"), st.sampled_from(FILES))
 
 
 def answered() -> events.ToolResult:
@@ -162,7 +171,9 @@ def test_no_line_twice_for_one_identity_and_one_line_at_most_a_round(history: li
 
 @settings(max_examples=150)
 @given(histories, st.randoms(use_true_random=False))
-def test_the_order_in_which_a_rounds_results_arrive_makes_no_difference(history: list[Any], random: Any) -> None:
+def test_the_order_in_which_a_rounds_results_arrive_makes_no_difference(
+    history: list[Any], random: Any
+) -> None:
     in_order, shuffled, batch = unfold(history), [], []
     for event in unfold(history):
         if isinstance(event, events.ToolResult):

@@ -40,7 +40,9 @@ def test_the_edit_after_the_nudge_is_refused_until_the_person_speaks(agent: Clie
     refused = agent.before(agent.edit("format.py"))
     assert refused.status == 2
     assert refused.reason == refused.stderr
-    assert refused.reason.startswith('Unspin: edit of "format.py" refused: 3 failing edits, and the user has not')
+    assert refused.reason.startswith(
+        'Unspin: edit of "format.py" refused: 3 failing edits, and the user has not'
+    )
     assert agent.before(agent.edit("other.py")).status == 0
     agent.prompt("try again")
     assert agent.before(agent.edit("format.py")).status == 0
@@ -63,7 +65,13 @@ def test_writes_through_the_shell_are_refused_too(agent: Client) -> None:
         f"perl -pi -e 's/a/b/' {agent.project}/format.py",
     ):
         assert agent.before(agent.bash(command)).status == 2, command
-    for command in ("cat format.py", "sed -n 1,20p format.py", "git diff format.py", "pytest > /tmp/log", "cp format.py old.py"):
+    for command in (
+        "cat format.py",
+        "sed -n 1,20p format.py",
+        "git diff format.py",
+        "pytest > /tmp/log",
+        "cp format.py old.py",
+    ):
         assert agent.before(agent.bash(command)).status == 0, command
 
 
@@ -139,7 +147,9 @@ def test_an_accepted_edit_resets_refused_ones(agent: Client) -> None:
 def test_an_answered_question_releases(agent: Client) -> None:
     for _ in range(3):
         failing(agent)
-    answer = 'Your questions have been answered: "How?"="Go on". You can now continue with these answers in mind.'
+    answer = (
+        'Your questions have been answered: "How?"="Go on". You can now continue with these answers in mind.'
+    )
     agent.round(agent.call("AskUserQuestion", answer, questions=[]))
     assert agent.before(agent.edit("format.py")).status == 0
 
