@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 KINDS = ("test", "build", "lint", "type", "run")
 MAX_TARGETS = 50
-_NOT_FILES = frozenset(
-    ("--filter", "-F", "-m", "--prefix", "-w", "--workspace", "-C", "-D", "-k", "-t", "-e")
-)
+_NOT_FILES = frozenset(("--filter", "-F", "-m", "--prefix", "--workspace", "-C", "-k"))
 MAX_WRAPPERS = 16
 
 
@@ -851,9 +849,8 @@ def _python(words: Sequence[str], at: int, fed: bool) -> Found:
         if any(word in rest for word in ("build", "build_ext", "bdist_wheel", "sdist", "build_py", "bdist")):
             return Found("check", "build", "setup.py build", script)
         return Found("install")
-    if name in ("runtests.py", "x.py"):
-        kind = "test" if name == "runtests.py" or "test" in words[at + 1 :] else "build"
-        return Found("check", kind, name, script)
+    if name == "x.py" and words[at + 1 : at + 2] and words[at + 1] in ("test", "build", "check", "dist"):
+        return Found("check", "test" if words[at + 1] == "test" else "build", name, script)
     folder = script.rsplit("/", 1)[0] if "/" in script else ""
     if folder and not _has_extension(name) and _known_by_base(script):
         return _classify([name, *words[at + 1 :]], None, fed)

@@ -793,7 +793,7 @@ def _parse(source: bytes) -> Any:
 
 
 def _crowded(source: bytes) -> bool:
-    """Is there so much punctuation that the parser's recovery from an error could take long (it is quadratic)?"""
+    """So much punctuation that the parser, whose recovery from an error is quadratic, could take long?"""
     return (
         len(source) > MAX_PUNCTUATION
         and sum(map(source.count, (b"|", b"<", b">", b"(", b"["))) > MAX_PUNCTUATION
@@ -1831,7 +1831,7 @@ class _Outcome:
 
 def _always_zero(part: _Part) -> bool:
     """Can this substitution only end in status zero?"""
-    return not _Outcome(-1, 1 << 30).run(part, _START) & _NONZERO
+    return not _Outcome(-2, 1 << 30).run(part, _START) & _NONZERO
 
 
 def _judge(tree: _Part, number: int, place: int) -> tuple[str, str]:
