@@ -156,11 +156,13 @@ def read_line(command: str, named: Mapping[str, Sequence[str]] | None = None) ->
     """Reads a shell line.
 
     `named` are the person's own check commands: `{kind: [command, ...]}`; they win over the built-in list and
-    are compared word by word with the start of a simple command. Never raises: what cannot be read
-    is unknown.
+    are compared word by word with the start of a simple command. Never raises for any line: what
+    cannot be read is unknown. ImportError where tree-sitter is not installed.
     """
     try:
         return _read(command, named or {})
+    except ImportError:
+        raise  # the parser is not installed: a fault of the installation, to be seen and not hidden
     except Exception:
         # a fault of ours must never reach the agent; the line is then simply not understood
         return _unknown_line()
