@@ -105,9 +105,27 @@ class Detector:
         return []
 
 
-def evidence(step: Step, file: str = "", excerpt: str = "") -> dict[str, Any]:
-    """Return the record of one step that was counted."""
-    return {"event_index": step.index, "tool": step.tool, "file": file, "excerpt": excerpt or step.label}
+EVIDENCE = 6  # notes kept of one streak: the newest
+_EXCERPT = 100
+_LONGEST_PATH = 500
+
+
+def note(step: Step, excerpt: str = "", file: str = "") -> list[Any]:
+    """Return the record of one step that was counted, in the short form that state holds."""
+    return [step.index, step.tool[:40], file[-_LONGEST_PATH:], (excerpt or step.label)[:_EXCERPT]]
+
+
+def evidence(notes: list[list[Any]], file: str = "") -> list[dict[str, Any]]:
+    """Return notes in the form of the log; ``file`` is theirs where they name none."""
+    return [
+        {"event_index": index, "tool": tool, "file": own or file, "excerpt": excerpt}
+        for index, tool, own, excerpt in notes
+    ]
+
+
+def followed(path: str) -> bool:
+    """Tell whether a file can be followed: its name is known, and no longer than state can hold."""
+    return 0 < len(path) <= _LONGEST_PATH
 
 
 def forget_oldest(table: dict[str, Any], keep: int) -> None:

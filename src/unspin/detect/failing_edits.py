@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from unspin.detect.detection import Detection, Detector, evidence, forget_oldest, resets
+from unspin.detect.detection import (
+    EVIDENCE,
+    Detection,
+    Detector,
+    evidence,
+    followed,
+    forget_oldest,
+    note,
+    resets,
+)
 from unspin.events import Message
 from unspin.facts.step import Round
 
@@ -13,7 +22,7 @@ if TYPE_CHECKING:
     from unspin.detect.detection import Noticed
     from unspin.facts.step import CheckResult, FileChange, Step
 
-_FILES = 48  # files followed at a time; the one edited longest ago is dropped
+_FILES = 24  # files followed at a time; the one edited longest ago is dropped
 _PLAIN_STREAK = 5  # failures of whatever kind after as many edits: logged in any case
 
 
@@ -25,6 +34,7 @@ class FailingEdits(Detector):
     check count one each. Another failure starts the count again at 1; one that cannot be
     told apart (no recognised error, no test names) starts it again at 0. A pass ends the
     streaks of its kind, a passed test all. A revert takes the file's last edit back.
+    Documents and scratch scripts are not followed.
 
     Each file's streaks are kept by kind of check: ``edits`` counts the file's edits,
     ``kinds[kind] = [signature, count, plain count, edits when last counted, evidence]``.
@@ -64,7 +74,7 @@ class FailingEdits(Detector):
 
     def _change(self, step: Step, change: FileChange) -> None:
         files = self.state["files"]
-        if change.refused or change.role == "doc":
+        if change.refused or change.role in ("doc", "scratch"):
             return
         if change.change == "revert":
             for path in [change.path] if change.path else list(files):
@@ -74,11 +84,11 @@ class FailingEdits(Detector):
         if change.change in ("delete", "move"):
             files.pop(change.path, None)
             return
-        if not change.path:
+        if not followed(change.path):
             return
         entry = files.pop(change.path, None) or {"edits": 0, "last": None, "kinds": {}}
         entry["edits"] += 1
-        entry["last"] = evidence(step, change.path)
+        entry["last"] = note(step)
         files[change.path] = entry
         forget_oldest(files, _FILES)
 
@@ -105,22 +115,23 @@ class FailingEdits(Detector):
         self, path: str, entry: dict[str, Any], streak: list[Any], step: Step, check: CheckResult
     ) -> list[Detection]:
         signature = step.signature if self.settings["loop.same_failure"] else "any"
-        seen = [entry["last"], evidence(step, path, step.error_text or check.command)]
+        seen = [entry["last"], note(step, step.error_text or check.command)]
         if signature and signature == streak[0]:
             streak[1] += 1
-            streak[4] = (streak[4] + seen)[-2 * max(self.threshold, 1) :]
+            streak[4] = (streak[4] + seen)[-EVIDENCE:]
         else:
             streak[:2] = [signature, 1 if signature else 0]
             streak[4] = seen
         streak[2] += 1
         streak[3] = entry["edits"]
+        seen = evidence(streak[4], path)
         if streak[1] >= self.threshold:
             return [
                 Detection(
                     self.rule,
                     path,
                     streak[1],
-                    streak[4],
+                    seen,
                     file=path,
                     error=step.error,
                     kind=check.kind,
@@ -128,15 +139,6 @@ class FailingEdits(Detector):
                 )
             ]
         if streak[2] >= _PLAIN_STREAK:
-            return [
-                Detection(
-                    self.rule,
-                    f"{path}\x00plain",
-                    streak[2],
-                    streak[4],
-                    file=path,
-                    kind=check.kind,
-                    quiet=True,
-                )
-            ]
+            subject = f"{path}\x00plain"
+            return [Detection(self.rule, subject, streak[2], seen, file=path, kind=check.kind, quiet=True)]
         return []

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from unspin.detect.detection import Detection, Detector, evidence, forget_oldest, resets
+from unspin.detect.detection import (
+    EVIDENCE,
+    Detection,
+    Detector,
+    evidence,
+    followed,
+    forget_oldest,
+    note,
+    resets,
+)
 from unspin.events import Message
 from unspin.facts.roles import is_test_like
 from unspin.facts.step import Round
@@ -14,8 +23,8 @@ if TYPE_CHECKING:
     from unspin.detect.detection import Noticed
     from unspin.facts.step import FileChange, Step
 
-_FILES = 24
-_TRANSITIONS = 12
+_FILES = 12
+_TRANSITIONS = 4
 
 
 class Oscillation(Detector):
@@ -48,7 +57,12 @@ class Oscillation(Detector):
         found = []
         for step in event.steps:
             for change in step.changes:
-                if change.after and not change.refused and not is_test_like(change.role):
+                if (
+                    change.after
+                    and followed(change.path)
+                    and not change.refused
+                    and not is_test_like(change.role)
+                ):
                     self._change(step, change)
             if any(resets(check, "test") for check in step.checks):
                 for entry in files.values():
@@ -68,7 +82,7 @@ class Oscillation(Detector):
         if entry["pending"]:
             before = entry["pending"][0]
         if before and change.change != "revert":
-            entry["pending"] = [before, change.after, evidence(step, change.path)]
+            entry["pending"] = [before, change.after, note(step)]
         else:
             entry["pending"] = None
 
@@ -83,9 +97,11 @@ class Oscillation(Detector):
                 continue
             transition = f"{before}>{after}"
             count, history = entry["seen"].pop(transition, [0, []])
-            history = (history + [seen])[-max(self.threshold, 1) :]
+            history = (history + [seen])[-EVIDENCE:]
             entry["seen"][transition] = [count + 1, history]
             forget_oldest(entry["seen"], _TRANSITIONS)
             if count + 1 >= self.threshold:
-                found.append(Detection(self.rule, path, count + 1, history, file=path, kind="test"))
+                found.append(
+                    Detection(self.rule, path, count + 1, evidence(history, path), file=path, kind="test")
+                )
         return found

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from unspin.detect.detection import Detection, Detector, evidence, forget_oldest, resets
+from unspin.detect.detection import (
+    EVIDENCE,
+    Detection,
+    Detector,
+    evidence,
+    followed,
+    forget_oldest,
+    note,
+    resets,
+)
 from unspin.events import Message
 from unspin.facts.step import Round
 
@@ -13,8 +22,8 @@ if TYPE_CHECKING:
     from unspin.detect.detection import Noticed
     from unspin.facts.step import Step
 
-_ERRORS = 32
-_FILES = 32
+_ERRORS = 16
+_FILES = 16
 
 
 class RecurringError(Detector):
@@ -23,7 +32,7 @@ class RecurringError(Detector):
     The error is its first recognised line, normalised. Results without one have no
     identity and do not count, nor do linters, refused edits and scripts that are meant to
     fail. If less is failing than the time before (fewer tests, fewer errors), there is
-    progress and the count starts again at 1. A pass of that kind of check ends it, a
+    progress and the count starts again at 1. Edits of documents and scratch scripts are none. A pass of that kind of check ends it, a
     passed test ends all; for a command that is no check, the same command succeeding.
 
     State: ``clock`` counts edits; ``edits[path]`` is the clock at its last edit;
@@ -56,13 +65,16 @@ class RecurringError(Detector):
 
     def streaks(self) -> list[tuple[str, int]]:
         known = self.state["errors"].values()
-        return [(each["evidence"][-1]["excerpt"], each["count"]) for each in known if each["count"] > 1]
+        return [(each["evidence"][-1][3], each["count"]) for each in known if each["count"] > 1]
 
     def _edits(self, step: Step) -> None:
         for change in step.written():
+            if change.role in ("doc", "scratch"):
+                continue
             self.state["clock"] += 1
-            self.state["edits"].pop(change.path, None)
-            self.state["edits"][change.path] = self.state["clock"]
+            if followed(change.path):
+                self.state["edits"].pop(change.path, None)
+                self.state["edits"][change.path] = self.state["clock"]
         forget_oldest(self.state["edits"], _FILES)
 
     def _passes(self, step: Step) -> None:
@@ -76,7 +88,7 @@ class RecurringError(Detector):
         known, clock = self.state["errors"], self.state["clock"]
         left = step.failures_left()
         check = step.failed_check()
-        seen = evidence(step, "", step.error_text)
+        seen = note(step, step.error_text)
         entry = known.pop(step.error, None)
         if entry is None or left < entry["left"]:
             entry = {
@@ -89,11 +101,11 @@ class RecurringError(Detector):
             known[step.error] = entry
             return []  # no edit since: the same occurrence looked at again
         else:
-            edited = [path for path, at in self.state["edits"].items() if at > entry["clock"] and path]
+            edited = [path for path, at in self.state["edits"].items() if at > entry["clock"]]
             before = entry["files"]
             entry["files"] = edited if before is None else [path for path in before if path in edited]
             entry["count"] += 1
-            entry["evidence"] = (entry["evidence"] + [seen])[-max(self.threshold, 1) :]
+            entry["evidence"] = (entry["evidence"] + [seen])[-EVIDENCE:]
         entry["clock"] = clock
         entry["left"] = left
         known[step.error] = entry
@@ -107,7 +119,7 @@ class RecurringError(Detector):
                 self.rule,
                 step.error,
                 entry["count"],
-                entry["evidence"],
+                evidence(entry["evidence"]),
                 file=file,
                 error=step.error,
                 kind=entry["kind"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unspin.detect.detection import Detection, Detector, evidence, forget_oldest
+from unspin.detect.detection import EVIDENCE, Detection, Detector, evidence, followed, forget_oldest, note
 from unspin.events import Message
 from unspin.facts.step import Round
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from unspin.detect.detection import Noticed
 
-_FILES = 32
+_FILES = 24
 
 
 class RejectedEdits(Detector):
@@ -44,15 +44,15 @@ class RejectedEdits(Detector):
             self.state = self.initial()
         if not isinstance(event, Round) or event.agent:
             return []
-        refused: dict[str, dict[str, Any]] = {}
+        refused: dict[str, list[Any]] = {}
         accepted = set()
         for step in event.steps:
             if step.exempt:
                 continue
             for change in step.changes:
-                if change.refused:
-                    refused.setdefault(change.path, evidence(step, change.path))
-                else:
+                if change.refused and followed(change.path):
+                    refused.setdefault(change.path, note(step))
+                elif not change.refused:
                     accepted.add(change.path)
         files = self.state["files"]
         for path in accepted:
@@ -62,9 +62,9 @@ class RejectedEdits(Detector):
             if path in accepted:
                 continue
             count, history = files.pop(path, [0, []])
-            files[path] = [count + 1, (history + [seen])[-max(self.threshold, 1) :]]
+            files[path] = [count + 1, (history + [seen])[-EVIDENCE:]]
             if count + 1 >= self.threshold:
-                found.append(Detection(self.rule, path, count + 1, files[path][1], file=path))
+                found.append(Detection(self.rule, path, count + 1, evidence(files[path][1], path), file=path))
         forget_oldest(files, _FILES)
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unspin.detect.detection import Detection, Detector, evidence
+from unspin.detect.detection import Detection, Detector, evidence, note
 from unspin.events import BY_GUARD, BY_PERSON, BY_SIBLING, EDIT, Compaction, Message
 from unspin.facts.digest import digest
 from unspin.facts.step import Round
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from unspin.facts.step import Step
 
 _LONGEST_CYCLE = 8
+_TAIL = 64  # actions remembered at the most
+_SHOWN = 24  # actions of a cycle that are shown as evidence
 _LABEL = 60
 
 
@@ -72,7 +74,7 @@ class RepeatedAction(Detector):
             return []
         tail = self.state["tail"]
         tail.append(action)
-        del tail[: -max(self.threshold, 3) * _LONGEST_CYCLE]
+        del tail[: -min(self.threshold * _LONGEST_CYCLE, _TAIL)]
         period, laps = self._cycle([each[0] for each in tail])
         if not period:
             return []
@@ -83,7 +85,7 @@ class RepeatedAction(Detector):
                 self.rule,
                 digest("\n".join(names)),
                 laps,
-                [each[4] for each in tail[-laps * period :]],
+                evidence([each[4] for each in tail[-laps * period :]][-_SHOWN:]),
                 details={"actions": [each[1] for each in lap]},
             )
         ]
@@ -130,7 +132,7 @@ def _action(steps: list[Step]) -> list[Any] | None:
         label,
         any(step.written() for step in found.values()),
         any(step.checks for step in found.values()),
-        evidence(first, first.changes[0].path if first.changes else ""),
+        note(first, file=first.changes[0].path if first.changes else ""),
     ]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from unspin.detect.detection import Detection, Detector, evidence, forget_oldest
+from unspin.detect.detection import Detection, Detector, evidence, followed, forget_oldest, note
 from unspin.events import Message
+from unspin.facts.digest import digest
 from unspin.facts.roles import is_source, is_test_like
 from unspin.facts.step import FAILED, PASSED, Round
 
@@ -32,7 +33,7 @@ class Tampering(Detector):
     shared set-up) count. Outcomes of piped checks never count here.
     ``tampering.strict`` asks as well that no source was edited since the last pass.
 
-    State: ``touched`` tests of the session; ``gone``, names that it removed from the code;
+    State: ``touched`` tests of the session, as digests; ``gone``, names that it removed from the code;
     ``source``, whether source changed since the last pass; ``span``, the open one.
     """
 
@@ -68,7 +69,7 @@ class Tampering(Detector):
         span = self.state["span"]
         if span:
             for path in span["tests"]:
-                self.state["touched"][path] = 1
+                self.state["touched"][digest(path)] = 1
             forget_oldest(self.state["touched"], _FILES)
         self.state["span"] = None
 
@@ -81,9 +82,9 @@ class Tampering(Detector):
             if not change.path or is_source(change.role):
                 changed_source = True
                 for name in change.gone:
-                    self.state["gone"][name] = 1
+                    self.state["gone"][name[:60]] = 1
                 forget_oldest(self.state["gone"], _NAMES)
-            elif is_test_like(change.role):
+            elif is_test_like(change.role) and followed(change.path):
                 self._test(step, change)
         if changed_source and span:
             span["void"] = True
@@ -93,13 +94,13 @@ class Tampering(Detector):
     def _test(self, step: Step, change: FileChange) -> None:
         span = self.state["span"]
         if span is None:
-            self.state["touched"][change.path] = 1
+            self.state["touched"][digest(change.path)] = 1
             forget_oldest(self.state["touched"], _FILES)
             return
         entry = span["tests"].setdefault(change.path, [0, 0, 0, 0])
         if change.weakened and not self._removed_code(change):
             entry[:] = [a + b for a, b in zip(entry, change.weakened, strict=True)]
-            span["evidence"].append(evidence(step, change.path))
+            span["evidence"].append(note(step, file=change.path))
             del span["evidence"][_SPAN_FILES:]
         forget_oldest(span["tests"], _SPAN_FILES)
 
@@ -134,7 +135,7 @@ class Tampering(Detector):
             "strict": self.state["source"],
             "files": sorted({_name(each[1]) for each in step.failing if each[1]})[:_SPAN_FILES],
             "tests": {},
-            "evidence": [evidence(step, "", step.error_text or step.label)],
+            "evidence": [note(step, step.error_text)],
         }
 
     def _passed(self, step: Step) -> list[Detection]:
@@ -147,7 +148,7 @@ class Tampering(Detector):
         weakened = {
             path: counts
             for path, counts in span["tests"].items()
-            if any(counts) and path not in touched and _concerns(path, span["files"])
+            if any(counts) and digest(path) not in touched and _concerns(path, span["files"])
         }
         if not weakened:
             return []
@@ -158,7 +159,7 @@ class Tampering(Detector):
                 self.rule,
                 "\n".join(files),
                 len(files),
-                [*span["evidence"], evidence(step)],
+                evidence([*span["evidence"], note(step)]),
                 file=files[0],
                 details={
                     "files": files,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unspin.detect.detection import Detection, Detector, evidence, forget_oldest, resets
+from unspin.detect.detection import EVIDENCE, Detection, Detector, evidence, forget_oldest, note, resets
 from unspin.events import SHELL, Message
 from unspin.facts.step import Round
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from unspin.detect.detection import Noticed
     from unspin.facts.step import Step
 
-_COMMANDS = 32
-_OUTPUTS = 4  # different outputs remembered of one command
+_COMMANDS = 16
+_OUTPUTS = 3  # different outputs remembered of one command
 _SILENT_ROLES = ("vcs", "read", "server", "install")
 _SILENT_KINDS = ("build", "lint", "type")
 
@@ -27,7 +27,7 @@ class UnchangedResult(Detector):
     edits. Never counted: passed tests, linters, builds, version control, reads, servers,
     polling, and outputs that only say that it was done. A passed test ends all streaks.
 
-    State: ``clock`` counts edits; ``commands[command][result] = [count, clock, evidence]``. Default threshold 5 (``loop.unchanged_results``).
+    State: ``clock`` counts edits; ``commands[command][result] = [count, clock, indices]``. Default threshold 5 (``loop.unchanged_results``).
     """
 
     rule = "unchanged_result"
@@ -63,7 +63,7 @@ class UnchangedResult(Detector):
         if count and last == clock:
             outputs[step.result] = [count, last, history]
             return []
-        history = (history + [evidence(step)])[-max(self.threshold, 1) :]
+        history = (history + [step.index])[-EVIDENCE:]
         outputs[step.result] = [count + 1, clock, history]
         forget_oldest(outputs, _OUTPUTS)
         if count + 1 < self.threshold:
@@ -73,7 +73,7 @@ class UnchangedResult(Detector):
                 self.rule,
                 f"{step.command}{step.result}",
                 count + 1,
-                history,
+                evidence([[index, *note(step)[1:]] for index in history]),
                 error=step.error,
                 kind="test",
                 details={"command": step.label},

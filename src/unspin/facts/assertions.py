@@ -94,10 +94,10 @@ _SUFFIXED = re.compile(
     r"(?:[sS]hould|must_|wont_|is_expected)"
 )  # `x shouldBe 3`: the subject stands before it
 _PREFIX = re.compile(
-    r"(?:xctassert|testassert|boostcheck|boostrequire|debugassert|propassert|ckassert|crassert|assertthat|assert|refute"
-    r"|expect|check|require|shouldnot|should|mustnot|must|wont|andexpect|tonot|to|be)(?:that|is|be|have|has)?"
+    r"xctassert|assertthat|assert|refute|andexpect|expect|check|require|should|must|wont|not|to|been|be|is|that|have|has"
+    r"|does|test|boost|debug|prop|ck|cr"
 )
-_NEGATING_PREFIX = ("refute", "wont", "shouldnot", "mustnot", "tonot")
+_NEGATING_PREFIX = ("refute", "wont", "not")
 _FAILS = re.compile(
     r"(?:t|tb|b)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\(|(?:pytest|self|this|Assert|Assertions|assert)\.[fF]ail\("
     r"|fail\(|raise AssertionError|XCTFail\(|flunk\b"
@@ -284,8 +284,11 @@ def literals_of(tokens: "Tokens") -> "list[str]":
                 and _is_operand(tokens[i - 2])
             ):
                 continue
-            if kind == STRING and i > 1 and tokens[i - 1][1] == "(" and tokens[i - 2][1] in selectors:
-                continue
+            if kind == STRING and i > 1 and tokens[i - 1][1] == "(":
+                call = tokens[i - 2][1]
+                owner = tokens[i - 4][1] if i > 3 else ""
+                if call in selectors or (call in ("get", "find") and (owner == "cy" or value[:1] in ".#[")):
+                    continue
             out.append(kind + value)
     return out
 
@@ -371,22 +374,21 @@ def kind_of(name: str) -> "tuple[str, bool]":
     kind = _kinds.get(plain)
     if kind:
         return kind, False
-    negated = plain.startswith(_NEGATING_PREFIX)
+    negated = False
     stem = plain
-    for _ in range(3):
+    for _ in range(5):
         found = _PREFIX.match(stem)
-        if not found or found.end() == len(stem):
+        if not found:
             break
+        negated = negated != (found.group() in _NEGATING_PREFIX)
         stem = stem[found.end() :]
         kind = _kinds.get(stem)
         if kind:
             return kind, negated
-    if stem.startswith("not"):
-        kind = _kinds.get(stem[3:])
-        if kind:
-            return kind, not negated
     if stem.endswith("with") and _kinds.get(stem[:-4]) == "raises":
         return "raises", negated
+    if plain.endswith(("equal", "equals")):  # `assert_frame_equal`, `assertQuerySetEqual`
+        return "eq", negated != ("not" in stem)
     return "", negated
 
 
@@ -413,10 +415,11 @@ def judge(raw: "Tokens", order: int, language: str) -> Assertion:
     out.key = key_of(tokens)
 
     expected: Tokens = []
-    chained = matcher != at or bool(_SUFFIXED.match(word))
+    chained = matcher > max(at, group[0]) or bool(_SUFFIXED.match(word))
     tail = tokens[matcher + 1 :]
     if kind == "eq" and chained and not has_names(tail) and literals_of(tail) in (["true"], ["false"]):
         kind = literals_of(tail)[0]  # `toBe(true)`
+    truth = kind
     compared = -1
     if kind in ("true", "false"):
         compared, op = _comparison(tokens, inner, language)
@@ -446,6 +449,8 @@ def judge(raw: "Tokens", order: int, language: str) -> Assertion:
             kind = literals_of(expected)[0]  # `assertEqual(x, True)`
 
     literals, wanted = literals_of(tokens), literals_of(expected)
+    if compared >= 0 and chained and truth in ("true", "false") and truth in literals:
+        literals.remove(truth)
     if kind in ("true", "false") and compared < 0:
         if kind in literals and (chained or not bare) and has_names(tokens[inner[0] : inner[1]]):
             literals.remove(kind)
@@ -453,7 +458,7 @@ def judge(raw: "Tokens", order: int, language: str) -> Assertion:
     if kind in _COMES_TO:
         kind, negates, value = _COMES_TO[kind]
         negated = negated != negates
-        if value:
+        if value and not (matcher < len(tokens) and tokens[matcher][1] in _CONSTANTS):
             literals.append(value)
             wanted = [*wanted, value]
     elif kind in _ORDERS:
@@ -773,9 +778,11 @@ def holds(old: Assertion, new: Assertion) -> bool:
             return bool(old.literals) or _shares_subject(old, new)
         if sorted(old.expected) == sorted(new.expected):  # an argument more for the call
             return bool(old.expected) or _shares_subject(old, new)
+        if old.kind == "raises":
+            return True
         if old.kind != "eq":
             return _shares_subject(old, new)
-        return not old.expected and old.by_name
+        return (not old.expected and old.by_name) or _adds_keys_only(old, new)
     if old.kind == "approx" == new.kind:
         return _is_close(old, new)
     if old.kind == new.kind and old.expected and new.by_name:  # a literal gave way to a named constant
@@ -783,6 +790,26 @@ def holds(old: Assertion, new: Assertion) -> bool:
             new.literals, old.literals
         )
     return False
+
+
+def _adds_keys_only(old: Assertion, new: Assertion) -> bool:
+    """`{a: 1}` became `{a: 1, b: 2}`: all that was asked still is."""
+    if not old.expected or not within((value for _, value in old.tokens), (value for _, value in new.tokens)):
+        return False
+    have: dict[str, int] = {}
+    for literal in old.literals:
+        have[literal] = have.get(literal, 0) + 1
+    tokens = new.tokens
+    for i in range(1, len(tokens) - 1):
+        kind, value = tokens[i]
+        if kind not in (NUMBER, STRING):
+            continue
+        literal = kind + value
+        if have.get(literal, 0):
+            have[literal] -= 1
+        elif tokens[i - 1][1] not in (":", "=", "=>") and tokens[i + 1][1] not in (":", "=>"):
+            return False
+    return True
 
 
 def _shares_subject(old: Assertion, new: Assertion) -> bool:

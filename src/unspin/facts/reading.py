@@ -27,10 +27,10 @@ if TYPE_CHECKING:
         def __getitem__(self, key: str) -> Any: ...
 
 
-_MAX_COMMANDS = 32  # commands whose passing output is remembered
-_MAX_NOISE = 16  # error-looking lines remembered of each
-_MAX_FAILING = 60  # failing tests kept of one result
-_MAX_RED = 200  # tests remembered as red before the first edit
+_MAX_COMMANDS = 24  # commands whose passing output is remembered
+_MAX_NOISE = 12  # error-looking lines remembered of each
+_MAX_FAILING = 40  # failing tests kept of one result
+_MAX_RED = 120  # tests remembered as red before the first edit
 _MAX_NAMES = 20
 _MAX_EXCERPT = 200
 

@@ -55,6 +55,7 @@ _LINE_END = re.compile(r"[\r\n]|\Z")
 _REGEX_AFTER = re.compile(r"[(,=:\[!&|?{};]|=>|&&|\|\||[!=]==?|=~|!~|->|return|and|or|not")
 _JOINS_NEXT = re.compile(r"=|===?|!==?|&&|\|\||\.|=>|:=|\+|\?\.|::|and|or|not")
 _STARTS_JOINED = re.compile(r"\s*(?=\.(?!\d)[A-Za-z_]|\?\.|&&|\|\||\|>|::|->|===?\s|!==?\s|[?:]\s\S)")
+_OPENS_BLOCK = re.compile(r"\s*(?=\{\s*$)", re.MULTILINE)  # the brace of a block on a line of its own
 _LITERAL_AFTER = re.compile(
     r"[=(\[,:?+$]|:=|\|\||&&|\.\.\.|return|import|export|const|let|var|default|yield|await|in|of|case|typeof|from"
 )
@@ -166,6 +167,8 @@ def read(text: str, language: str) -> Text:
                 if _JOINS_NEXT.fullmatch(last[1]) and last[0] in (OPERATOR, WORD):
                     continue
                 joined = _STARTS_JOINED.match(text, pos)
+                if not joined and last[1] != "," and language in ("js", "braces", "literals"):
+                    joined = _OPENS_BLOCK.match(text, pos)
                 if joined:
                     pos = joined.end()
                     continue

@@ -201,6 +201,7 @@ class _Parts:
         self.skips: list[tuple[str, str]] = []  # what, and the test that it stands at or ""
         self.swallowed: list[str] = []  # keys of assertions whose failure nobody hears of
         self.loose: list[str] = []  # keys of the statements that are none of these
+        self.constants: dict[str, tuple[str, str]] = {}  # names that are given to one literal
         self._read()
 
     def _read(self) -> None:
@@ -259,10 +260,14 @@ class _Parts:
                     self.assertions.append(assertion)
                     if test is not None:
                         test.keys.append(assertion.key)
-            elif name is None:
+            elif name is not None:
+                if ".each" in compact:
+                    self._take_rows(tokens, compact)
+            else:
                 if not self._take_rows(tokens, compact):
                     self._take_expected(tokens)
                     self.loose.append(key_of(tokens))
+                    self._take_constant(tokens)
             if test is not None and name is None:
                 test.body.append(key_of(tokens))
                 test.real += compact not in words("empty bodies")
@@ -392,6 +397,13 @@ class _Parts:
                 self.expected.append((tokens[i][1], clean(tokens[i + 2 : end])))
                 i = end
             i += 1
+
+    def _take_constant(self, tokens: "Tokens") -> None:
+        tokens = clean(tokens[-8:]) if len(tokens) <= 8 else []
+        if len(tokens) > 2 and tokens[-1][0] in (NUMBER, STRING) and tokens[-2][1] in ("=", ":="):
+            name = next((value for kind, value in tokens if kind == WORD and value not in words("common words")), "")
+            if name:
+                self.constants[name] = tokens[-1]
 
     # --- assertions that cannot fail
 
@@ -571,6 +583,7 @@ def _compare_parts(before: _Parts, after: _Parts) -> TestChange:
     came = len(added)
     removed, added = _without_renamed(removed, added)
     removed, added = _without_held(removed, added)
+    removed, added = _without_named(removed, added, before, after)
 
     rows_lost, rows_altered, values, row_names = _compare_rows(before, after)
     expected_altered, more_values, expected_names = _compare_expected(before, after)
@@ -590,7 +603,7 @@ def _compare_parts(before: _Parts, after: _Parts) -> TestChange:
             altered.append(assertion)
     stood = _counted(old_keys)
     swallowed = _counted(after.swallowed[i] for i in _only_in(after.swallowed, before.swallowed))
-    deleted, skipped = _compare_tests(before, after)
+    deleted, skipped = _compare_tests(before, after, {assertion.key for assertion in removed})
 
     names: dict[str, None] = {}
     for assertion in altered + lost:
@@ -669,6 +682,31 @@ def _without_held(
     return left, [added[k] for k in free]
 
 
+def _without_named(
+    removed: "list[Assertion]", added: "list[Assertion]", before: _Parts, after: _Parts
+) -> "tuple[list[Assertion], list[Assertion]]":
+    """Set aside literals that were given a name, and names that gave way to their literal."""
+    if not removed or not added or not (before.constants or after.constants):
+        return removed, added
+    spoken = [_spelt_out(assertion, before) for assertion in removed]
+    left, free = _without_held(spoken, [_spelt_out(assertion, after) for assertion in added])
+    keep, spare = {a.order for a in left}, {a.order for a in free}
+    return [a for a in removed if a.order in keep], [a for a in added if a.order in spare]
+
+
+def _spelt_out(assertion: Assertion, parts: _Parts) -> Assertion:
+    """The assertion with the literals in place of the names that the text gives them."""
+    constants = parts.constants
+    tokens = assertion.tokens
+    if not any(kind == WORD and value in constants for kind, value in tokens):
+        return assertion
+    spelt = [
+        constants[value] if kind == WORD and value in constants and (i == 0 or tokens[i - 1][1] != ".") else (kind, value)
+        for i, (kind, value) in enumerate(tokens)
+    ]
+    return assertions.judge(spelt, assertion.order, parts.text.language)
+
+
 def _without_spread(
     removed: "list[Assertion]", added: "list[Assertion]", values: "list[str]"
 ) -> "list[Assertion]":
@@ -683,7 +721,7 @@ def _without_spread(
     for old in removed:
         if old.kind == "eq" and old.literals and any(new.negated == old.negated for new in exact):
             parts = sum(1 for new in exact[:_NEAR] if set(new.literals) & set(old.literals))
-            if (values or parts > 1) and all(have.get(value, 0) > 0 for value in old.literals):
+            if (values or (parts > 1 and len(sound) > len(removed))) and all(have.get(value, 0) > 0 for value in old.literals):
                 for value in old.literals:
                     have[value] -= 1
                 continue
@@ -789,8 +827,8 @@ def _compare_expected(before: _Parts, after: _Parts) -> "tuple[int, list[str], l
     return altered, values, names
 
 
-def _compare_tests(before: _Parts, after: _Parts) -> "tuple[int, int]":
-    """Tests deleted or emptied, and skips added."""
+def _compare_tests(before: _Parts, after: _Parts, lost: "set[str]") -> "tuple[int, int]":
+    """Tests deleted or emptied, and skips added. `lost`: the keys of the assertions that nobody asks any more."""
     old_names, new_names = [test.name for test in before.tests], [test.name for test in after.tests]
     gone = [before.tests[i] for i in _only_in(old_names, new_names)]
     came = [after.tests[i] for i in _only_in(new_names, old_names)]
@@ -814,9 +852,8 @@ def _compare_tests(before: _Parts, after: _Parts) -> "tuple[int, int]":
     deleted = commented = 0
     if len(left) > len(came):
         comments = "\n".join(after.text.comments)
-        asked = _counted(assertion.key for assertion in after.assertions)
         for test in left[len(came) :]:
-            if test.keys and all(asked.get(key) for key in test.keys):
+            if test.keys and not lost.intersection(test.keys):
                 continue  # it became part of another
             if test.name and test.name in comments:
                 commented += 1

@@ -39,7 +39,7 @@ WATCHING = 2  # some rule wants to know what test files hold before they are wri
 
 _VERSION = 1
 _SAID = 200  # identities remembered
-_STANDING = 24
+_STANDING = 8
 _KEPT = 4  # lines kept for the next event that can carry one
 _REFUSED_IDS = 32
 _BUFFERED = 64  # calls of one round
@@ -128,6 +128,9 @@ class Guard:
             self._state["project"] = project
         self.reader = Reader(self.settings, self._state["project"], self._state["reader"])
         self._state["reader"] = self.reader.state
+        self._rounds = {
+            agent: [Step.load(each) for each in steps] for agent, steps in self._state["rounds"].items()
+        }
         self._detectors = [
             each(self.settings, self._state["detectors"].get(each.rule))
             for each in DETECTORS
@@ -138,6 +141,9 @@ class Guard:
     def state(self) -> dict[str, Any]:
         """All that the guard remembers, as plain data. Copy it before the next event."""
         self._state["detectors"].update({each.rule: each.state for each in self._detectors})
+        self._state["rounds"] = {
+            agent: [step.dump() for step in steps] for agent, steps in self._rounds.items()
+        }
         return self._state
 
     @property
@@ -198,17 +204,16 @@ class Guard:
     def _take(self, event: ToolResult) -> None:
         if event.call.call_id and event.call.call_id in self._state["refused_ids"]:
             event.refused = BY_GUARD
-        buffer = self._state["rounds"].setdefault(event.call.agent, [])
+        buffer = self._rounds.setdefault(event.call.agent, [])
         if len(buffer) < _BUFFERED:
-            buffer.append(self.reader.read(event).dump())
+            buffer.append(self.reader.read(event))
 
     def _close_rounds(self) -> list[Response]:
         """Judge rounds whose end nobody announced."""
-        return [response for agent in list(self._state["rounds"]) for response in self._judge(agent)]
+        return [response for agent in list(self._rounds) for response in self._judge(agent)]
 
     def _judge(self, agent: str) -> list[Response]:
-        buffered = self._state["rounds"].pop(agent, [])
-        steps = sorted((Step.load(each) for each in buffered), key=lambda step: step.position)
+        steps = sorted(self._rounds.pop(agent, []), key=lambda step: step.position)
         if not agent:
             for step in steps:
                 step.index = self._next_index()
@@ -293,8 +298,8 @@ class Guard:
         told = False
         for found in detections:
             identity = self._identity(found)
-            said = self._state["said"]
-            if said.get(identity) == NUDGE:
+            said, mark = self._state["said"], digest(identity)
+            if said.get(mark) == NUDGE:
                 continue
             response = self._response(NONE, messages.nudge(found, self._situation()), found, identity)
             if self._may_say(found):
@@ -304,11 +309,11 @@ class Guard:
                     self._stand(found, response)
                 elif found.rule not in LOOP_RULES:
                     self._keep(response)
-                    said[identity] = NUDGE  # it will be, and is logged then
+                    said[mark] = NUDGE  # it will be, and is logged then
                     continue
-            if response.kind == NUDGE or identity not in said:
+            if response.kind == NUDGE or mark not in said:
                 responses.append(response)
-            said[identity] = response.kind
+            said[mark] = response.kind
             while len(said) > _SAID:
                 del said[next(iter(said))]
         if can_say and not told:
