@@ -117,7 +117,8 @@ class ToolResult:
     the agent does not tell it. ``refused`` says who refused the call (``BY_...``), empty
     if it ran. ``comment`` is true where the person refused it and said what to do.
     ``interrupted`` means stopped by the person, ``background`` that it still runs.
-    ``recorded`` holds outcomes that ``unspin check`` saw itself: ``(command, status)``.
+    ``recorded`` holds outcomes that ``unspin check`` saw itself: ``(command, kind, status)``,
+    newest first.
     ``position`` is the call's place in the model's response, from 0: the order that
     counts, whatever the order of arrival. ``size`` is the output's size in bytes as the
     model got it.
@@ -150,7 +151,7 @@ class ToolResult:
         background: bool = False,
         position: int = 0,
         size: int | None = None,
-        recorded: Sequence[tuple[str, int]] = (),
+        recorded: Sequence[tuple[str, str, int]] = (),
     ):
         self.call = call
         self.output = output

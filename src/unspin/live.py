@@ -63,15 +63,14 @@ def observe(store: Store, agent: str, incoming: Incoming, session: Session | Non
     """Feed events to the session's guard, store what it became, log what it noticed."""
     project = session.project if session else incoming.project
     guard = restore(store, project, None if incoming.fresh else session)
-    runs = (
-        store.take_check_runs(project)
-        if any(isinstance(each, ToolResult) for each in incoming.events)
-        else []
-    )
+    wrapped = [
+        each for each in incoming.events if isinstance(each, ToolResult) and "unspin" in each.call.command
+    ]
+    runs = store.take_check_runs(project) if wrapped else []
+    for each in wrapped:
+        each.recorded = tuple(reversed(runs))
     responses = []
     for event in incoming.events:
-        if runs and isinstance(event, ToolResult) and "unspin check" in event.call.command:
-            event.recorded = tuple((command, status) for command, _, status in runs)
         responses += guard.observe(event)
     for response in responses:
         store.log(incoming.session, {**response.as_mapping(), "evidence": json.dumps(response.evidence)})

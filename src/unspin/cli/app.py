@@ -298,7 +298,7 @@ def check(kind: str | None, command: tuple[str, ...]) -> None:
         with _store() as store:
             if kind is None:
                 found = read_line(line, config.compiled(project, store)["checks.commands"]).checks
-                kind = found[0].kind if found else "test"
+                kind = found[0].kind if found and found[0].kind != "run" else "test"
             store.add_check_run(project, " ".join(line.split()), kind, status)
     except (StoreError, OSError) as error:
         click.echo(f"unspin: the outcome could not be recorded: {error}", err=True)

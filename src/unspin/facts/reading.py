@@ -125,7 +125,8 @@ class Reader:
         self, check: shell.Check, event: ToolResult, failing: list[failures.FailingTest]
     ) -> CheckResult:
         scratch = check.kind == "run" and file_role(check.script or "") == "scratch"
-        result = CheckResult(check.kind, check.command, UNKNOWN, scratch=scratch)
+        recorded = _recorded(check, event)
+        result = CheckResult(recorded[0] if recorded else check.kind, check.command, UNKNOWN, scratch=scratch)
         result.outcome = outcome(check, event, failing)
         if (
             result.outcome == UNKNOWN
@@ -294,9 +295,10 @@ def outcome(check: shell.Check, event: ToolResult, failing: list[failures.Failin
     programs that could not be started; a pass whose own summary speaks of failures
     proves nothing either.
     """
-    for command, status in event.recorded:
-        if command == check.command:
-            return PASSED if status == 0 else UNKNOWN if _no_verdict(status, check) else FAILED
+    recorded = _recorded(check, event)
+    if recorded is not None:
+        status = recorded[1]
+        return PASSED if status == 0 else UNKNOWN if _no_verdict(status, check) else FAILED
     if event.background or event.interrupted or event.refused:
         return UNKNOWN
     status = event.exit_code if event.exit_code is not None else int(event.failed)
@@ -313,6 +315,16 @@ def outcome(check: shell.Check, event: ToolResult, failing: list[failures.Failin
     if check.on_nonzero == "perhaps":
         return FAILED if check.kind == "test" and failing else UNKNOWN
     return FAILED
+
+
+def _recorded(check: shell.Check, event: ToolResult) -> tuple[str, int] | None:
+    """Return kind and status of a check that ``unspin check`` ran, if that was recorded."""
+    if check.runner != "unspin check":
+        return None
+    command = check.command.strip("\"'")
+    return next(
+        ((kind, status) for known, kind, status in event.recorded if known[: len(command)] == command), None
+    )
 
 
 def _no_verdict(status: int, check: shell.Check) -> bool:
