@@ -211,6 +211,8 @@ HOSTILE = [
     "time | " * 8_000,
     "x" * 70_000,
     "pytest " + "a.py " * 12_000,
+    "echo {\U000a0f30",
+    "x{\U0010cea0 {\U000ef8e2",
     "ls \0 pytest",
     "\udc80\ud800 pytest",
     "pytest \udcff",
@@ -262,6 +264,16 @@ def test_no_text_makes_it_raise(text):
     shell._read(text, {})
 
 
+@pytest.mark.parametrize("character", ["\u00e9", "\u4e2d", "\U0001f600", "\U000f0000", "\U0010ffff"])
+def test_characters_beyond_ascii_reach_the_words_but_not_the_scanner(character):
+    # in-process the scanner crashed on `{` before such a character, not each time
+    assert read_line("pytest {" + character).checks[0].command == "pytest {" + character
+    assert read_line("echo x > a" + character).writes[0].path == "a" + character
+    line = read_line(f"cat > f <<'{character}'\n{character} x\n{character}\npytest")
+    assert line.writes[0].text == character + " x\n"
+    assert line.checks[0].on_zero == "passed"
+
+
 PIECES = VECTORS["pieces"]
 
 
@@ -278,7 +290,7 @@ def test_no_mix_of_shell_words_makes_it_raise(pieces):
 WORDS = st.sampled_from(VECTORS["words"])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=7), st.sampled_from([" ", "  "]))
 def test_the_fast_path_answers_as_the_parser_does(words, gap):
     command = gap.join(words)

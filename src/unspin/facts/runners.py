@@ -89,9 +89,8 @@ def data() -> dict[str, Any]:
     global _data  # noqa: PLW0603
     if _data is None:
         import json
-        import os.path
 
-        with open(os.path.join(os.path.dirname(__file__), "runners.json"), encoding="utf-8") as file:
+        with open(__file__.rpartition("runners.py")[0] + "runners.json", encoding="utf-8") as file:
             lists = json.load(file)
         heads: dict[str, Any] = {}
         for what in ("vcs", "read", "quiet", "poll", "inline", "install", "server", "task", *reversed(KINDS)):

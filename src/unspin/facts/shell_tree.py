@@ -602,9 +602,17 @@ def plain_words(command: str) -> list[str] | None:
     if len(command) > 2000 or not _PLAIN.issuperset(command):
         return None
     words = command.split()
-    if not words or words[0] in _RESERVED or "=" in words[0]:
+    if (
+        not words
+        or words[0] in _RESERVED
+        or "=" in words[0]
+        or not (words[0][0].isalnum() or words[0][0] in "./_")
+    ):
         return None
     return words
+
+
+_ASCII = bytes(byte if 0 < byte < 128 else 120 for byte in range(256))
 
 
 def _binding(package: str) -> Any:
@@ -613,21 +621,19 @@ def _binding(package: str) -> Any:
     That half imports typing and importlib.resources, for things that nobody here needs: three quarters of the
     time to the first parse, in a hook that is a process per call.
     """
-    import sys
     from importlib import import_module
     from importlib.machinery import PathFinder
 
     name = package + "._binding"
-    if name not in sys.modules and package not in sys.modules:
-        outer = PathFinder.find_spec(package)
-        spec = PathFinder.find_spec(name, outer.submodule_search_locations) if outer is not None else None
-        if spec is not None and spec.loader is not None:
-            module = spec.loader.create_module(spec)
-            if module is not None:
-                spec.loader.exec_module(module)
-                sys.modules[name] = module
-                return module
-    return import_module(name)
+    outer = PathFinder.find_spec(package)
+    spec = PathFinder.find_spec(name, outer.submodule_search_locations) if outer is not None else None
+    if spec is None or spec.loader is None:
+        return import_module(name)
+    module = spec.loader.create_module(spec)
+    if module is None:
+        return import_module(name)
+    spec.loader.exec_module(module)
+    return module
 
 
 def parse(source: bytes) -> Any:
@@ -635,7 +641,9 @@ def parse(source: bytes) -> Any:
     if _parser is None:
         core, grammar = _binding("tree_sitter"), _binding("tree_sitter_bash")
         _parser = core.Parser(core.Language(grammar.language()))
-    return _parser.parse(source)
+    # the grammar's scanner asks isdigit() of any character, which reads outside of its table for those beyond
+    # ASCII, and can end the process: it never sees one (offsets stay, and a shell takes them all for letters)
+    return _parser.parse(source.translate(_ASCII))
 
 
 def _crowded(source: bytes) -> bool:
