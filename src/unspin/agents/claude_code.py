@@ -12,7 +12,7 @@ import os
 from unspin import events as ev
 from unspin.agents import Answer, Incoming, Known
 from unspin.facts.digest import digest_bytes
-from unspin.facts.reading import absolute, written_paths
+from unspin.facts.files import absolute, written_paths
 from unspin.facts.roles import file_role, is_test_like
 from unspin.facts.shell import read_line
 

@@ -172,7 +172,7 @@ def status(session: str, as_json: bool) -> None:
         "updated": row.updated,
         "mode": guard.mode,
         "streaks": guard.streaks(),
-        "refusing": [guard.reader.relative(each) for each in guard.standing_blocks()],
+        "refusing": [guard.reader.place.relative(each) for each in guard.standing_blocks()],
         "muted": [{"rule": rule, "file": file} for rule, file in guard.muted],
         "detections": _count(each["rule"] for each in found if each["response"] in ("none", "nudge")),
         "nudges": sum(each["response"] == "nudge" for each in found),
@@ -227,7 +227,7 @@ def release(session: str) -> None:
     with _store() as store:
         row = _session(store, session)
         guard = live.restore(store, row.project, row)
-        files = [guard.reader.relative(each) for each in guard.standing_blocks()]
+        files = [guard.reader.place.relative(each) for each in guard.standing_blocks()]
         guard.observe(Message(by_person=True))
         live.save(store, row.id, row.agent, row.project, row.cwd, guard)
     click.echo(

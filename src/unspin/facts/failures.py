@@ -8,9 +8,8 @@ Lines are looked at one by one, by their beginning first and with a pattern only
 and no text raises.
 """
 
-import re
-
-from unspin.facts.errors import clean_lines
+from unspin.facts.normalise import clean_lines
+from unspin.facts.patterns import pattern
 
 
 class FailingTest:
@@ -71,10 +70,8 @@ class Summary:
 
 # --------------------------------------------------------------------------------------------- failing tests
 
-_DURATION = re.compile(
-    r" *[\[(]?(?:<? ?\d{1,9}(?:[.,]\d{1,9})? ?(?:ns|µs|μs|us|ms|s|m|min)[, ]?){1,3}[\])]?$"
-)
-_COUNTS = re.compile(r" \(\d{1,6} tests?(?: \| \d{1,6} \w{1,10})*\)$")
+_DURATION = pattern(r" *[\[(]?(?:<? ?\d{1,9}(?:[.,]\d{1,9})? ?(?:ns|µs|μs|us|ms|s|m|min)[, ]?){1,3}[\])]?$")
+_COUNTS = pattern(r" \(\d{1,6} tests?(?: \| \d{1,6} \w{1,10})*\)$")
 
 
 def _bare(name: str) -> str:
@@ -140,41 +137,37 @@ def failing_tests(output: str, limit: int = 200) -> list[FailingTest]:
     return list(tests.values())[:limit]
 
 
-_PYTEST_ID = re.compile(r"(?:FAILED|ERROR) (?:collecting )?(\S+\.py(?:::\S.*)?|\S+::\S.*)$")
-_PYTEST_VERBOSE = re.compile(r"(\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$")
-_PYTEST_XDIST = re.compile(r"\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (\S+\.py::\S.*)$")
-_PYTEST_HEADER = re.compile(r"_{3,} (ERROR (?:collecting|at setup of|at teardown of) )?(\S.*?) _{3,}$")
-_UNITTEST = re.compile(r"(?:FAIL|ERROR): (\S+) \(([^()]+)\)(.*)$")
-_GO = re.compile(r"--- FAIL: (\S+)(?: \(\d+(?:\.\d+)?s\))?$")
-_CARGO = re.compile(r"test (\S.*?) \.\.\. FAILED(?: .*)?$")
-_CARGO_NEXTEST = re.compile(
-    r"(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT) \[ *\d+(?:\.\d+)?s\] (?:\( *\d+/\d+\) )?(\S.*)$"
-)
-_SUREFIRE = re.compile(
+_PYTEST_ID = pattern(r"(?:FAILED|ERROR) (?:collecting )?(\S+\.py(?:::\S.*)?|\S+::\S.*)$")
+_PYTEST_VERBOSE = pattern(r"(\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$")
+_PYTEST_XDIST = pattern(r"\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (\S+\.py::\S.*)$")
+_PYTEST_HEADER = pattern(r"_{3,} (ERROR (?:collecting|at setup of|at teardown of) )?(\S.*?) _{3,}$")
+_UNITTEST = pattern(r"(?:FAIL|ERROR): (\S+) \(([^()]+)\)(.*)$")
+_GO = pattern(r"--- FAIL: (\S+)(?: \(\d+(?:\.\d+)?s\))?$")
+_CARGO = pattern(r"test (\S.*?) \.\.\. FAILED(?: .*)?$")
+_CARGO_NEXTEST = pattern(r"(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT) \[ *\d+(?:\.\d+)?s\] (?:\( *\d+/\d+\) )?(\S.*)$")
+_SUREFIRE = pattern(
     r"\[ERROR\] {2,4}([A-Za-z_$][\w.$]*(?:\.|->)[\w$]+(?:\[[^\]]*\])?)(?::\d+)?(?: (.*)|».*)?$"
 )
-_SUREFIRE_MARK = re.compile(
+_SUREFIRE_MARK = pattern(
     r"(?:\[ERROR\] )?([A-Za-z_$][\w.$]*(?:\([\w.$]+\))?(?:\[[^\]]*\])?)"
     r" +(?:--|-|Time elapsed:) ?.*<<< (?:FAILURE|ERROR)!$"
 )
-_GRADLE = re.compile(r"([A-Za-z_][\w.$]* > \S.*?) FAILED$")
-_RSPEC = re.compile(r"rspec (\S+)(?: # (.*))?$")
-_DOTNET = re.compile(r"(?:Failed|X) ([A-Za-z_][\w.+<>]*\.[^\[]*?)(?: \[[^\]]*\])?$")
-_NUMBERED = re.compile(r"(\d{1,5})\) (\S.*)$")
-_CTEST = re.compile(
+_GRADLE = pattern(r"([A-Za-z_][\w.$]* > \S.*?) FAILED$")
+_RSPEC = pattern(r"rspec (\S+)(?: # (.*))?$")
+_DOTNET = pattern(r"(?:Failed|X) ([A-Za-z_][\w.+<>]*\.[^\[]*?)(?: \[[^\]]*\])?$")
+_NUMBERED = pattern(r"(\d{1,5})\) (\S.*)$")
+_CTEST = pattern(
     r"\d{1,6} - (\S.*?) \((?:Failed|Timeout|SEGFAULT|Not Run|"
     r"Subprocess aborted|ILLEGAL|NUMERICAL|OTHER_FAULT|Exit code .*)\)$"
 )
-_EXUNIT = re.compile(r"(\d{1,5})\) (test .*|doctest .*|property .*) \(([\w.]+)\)$")
-_MINITEST = re.compile(r"([A-Z][\w:]*#test_\S+?)(?: \[.*\])?:$")
-_TAP = re.compile(r"not ok(?: (\d{1,7}))?(?: -)? ?(.*)$")
-_DENO = re.compile(r"(\S.*?) \.\.\. (?:.* )?FAILED(?: \(.*\))?$")
-_PLAYWRIGHT = re.compile(r"\d{1,5}\) (?:\[[^\]]+\] › )?(\S+?\.\w+):\d+:\d+ › (.+?)[ ─]*$")
-_JUNIT_CASE = re.compile(r'<testcase\b[^>]*?\bname="([^"]*)"')
-_JUNIT_CLASS = re.compile(r'\bclassname="([^"]*)"')
-_JS_FILE = re.compile(
-    r"(?:FAIL|❌|❯|×) +(?:\|?[\w@/-]+\|? +)?(\S+\.(?:[cm]?[jt]sx?|vue|svelte))(?: > (.*))?$"
-)
+_EXUNIT = pattern(r"(\d{1,5})\) (test .*|doctest .*|property .*) \(([\w.]+)\)$")
+_MINITEST = pattern(r"([A-Z][\w:]*#test_\S+?)(?: \[.*\])?:$")
+_TAP = pattern(r"not ok(?: (\d{1,7}))?(?: -)? ?(.*)$")
+_DENO = pattern(r"(\S.*?) \.\.\. (?:.* )?FAILED(?: \(.*\))?$")
+_PLAYWRIGHT = pattern(r"\d{1,5}\) (?:\[[^\]]+\] › )?(\S+?\.\w+):\d+:\d+ › (.+?)[ ─]*$")
+_JUNIT_CASE = pattern(r'<testcase\b[^>]*?\bname="([^"]*)"')
+_JUNIT_CLASS = pattern(r'\bclassname="([^"]*)"')
+_JS_FILE = pattern(r"(?:FAIL|❌|❯|×) +(?:\|?[\w@/-]+\|? +)?(\S+\.(?:[cm]?[jt]sx?|vue|svelte))(?: > (.*))?$")
 
 
 # What the runners of JavaScript tests print besides their marks, which linters and others use too.
@@ -402,42 +395,42 @@ def _mocha_title(lines: list[str], at: int, name: str) -> str:
 
 # ------------------------------------------------------------------------------------------------- summaries
 
-_COUNT = re.compile(r"(\d{1,9}) ([a-zA-Z]+)")
-_LABELLED = re.compile(r"([A-Za-z][A-Za-z ]{1,20}?)[:=] ?(\d{1,9})")
-_PYTEST_SUMMARY = re.compile(
+_COUNT = pattern(r"(\d{1,9}) ([a-zA-Z]+)")
+_LABELLED = pattern(r"([A-Za-z][A-Za-z ]{1,20}?)[:=] ?(\d{1,9})")
+_PYTEST_SUMMARY = pattern(
     r"(?:=+ )?((?:\d+ (?:failed|passed|skipped|errors?|warnings?|xfailed|xpassed|deselected|rerun)"
     r"(?:, )?)+|no tests ran) "
     r"in \d[\d.]*s(?: \(\d[\d:, a-z]*\))?(?: =+)?$"
 )
-_UNITTEST_RAN = re.compile(r"Ran (\d{1,9}) tests? in \d[\d.]*s$")
-_UNITTEST_END = re.compile(r"(OK|FAILED)(?: \(([a-z ]+=\d+(?:, [a-z ]+=\d+)*)\))?$")
-_JS_SUMMARY = re.compile(r"Tests:? {1,12}(\d+ (?:failed|passed|skipped|todo|pending|total).*)$")
-_CARGO_SUMMARY = re.compile(r"test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored")
-_NEXTEST_SUMMARY = re.compile(r"Summary \[ *[\d.]+s\] +\d+(?:/\d+)? tests? run: (.*)$")
-_GO_PACKAGE = re.compile(
+_UNITTEST_RAN = pattern(r"Ran (\d{1,9}) tests? in \d[\d.]*s$")
+_UNITTEST_END = pattern(r"(OK|FAILED)(?: \(([a-z ]+=\d+(?:, [a-z ]+=\d+)*)\))?$")
+_JS_SUMMARY = pattern(r"Tests:? {1,12}(\d+ (?:failed|passed|skipped|todo|pending|total).*)$")
+_CARGO_SUMMARY = pattern(r"test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored")
+_NEXTEST_SUMMARY = pattern(r"Summary \[ *[\d.]+s\] +\d+(?:/\d+)? tests? run: (.*)$")
+_GO_PACKAGE = pattern(
     r"(ok|FAIL)[ \t]+[\w./@~-]+(?:[ \t]+(?:\(cached\)|\d+(?:\.\d+)?s|\[[\w ]+\])(?:[ \t].*)?)?$"
 )
-_SUREFIRE_SUMMARY = re.compile(
+_SUREFIRE_SUMMARY = pattern(
     r"(?:\[(?:ERROR|WARNING|INFO)\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+)"
     r"(?:, Skipped: (\d+))?(.*)$"
 )
-_GRADLE_SUMMARY = re.compile(r"(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$")
-_RSPEC_SUMMARY = re.compile(r"(\d+) examples?, (\d+) failures?(?:, (\d+) (errors?|pending).*)?$")
-_EXUNIT_SUMMARY = re.compile(
+_GRADLE_SUMMARY = pattern(r"(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$")
+_RSPEC_SUMMARY = pattern(r"(\d+) examples?, (\d+) failures?(?:, (\d+) (errors?|pending).*)?$")
+_EXUNIT_SUMMARY = pattern(
     r"(?:\d+ \w+, )*(\d+) tests?, (\d+) failures?(?:, (\d+) (?:skipped|excluded|invalid))*$"
 )
-_DOTNET_SUMMARY = re.compile(
+_DOTNET_SUMMARY = pattern(
     r"(?:Passed|Failed)! +- +Failed: +(\d+), +Passed: +(\d+), +Skipped: +(\d+), +Total: +\d+"
 )
-_DOTNET_SHORT = re.compile(r"(?:Passed|Failed)! +- +Failed: +(\d+), +Passed: +(\d+)")
-_PHPUNIT_OK = re.compile(r"OK \((\d+) tests?, \d+ assertions?\)$")
-_PHPUNIT_BAD = re.compile(r"Tests: (\d+), Assertions: \d+((?:, [A-Za-z ]+: \d+)*)\.$")
-_CTEST_SUMMARY = re.compile(r"\d+% tests passed, (\d+) tests? failed out of (\d+)$")
-_DENO_SUMMARY = re.compile(r"(?:ok|FAILED) \| (\d+) passed(?: \(\d+ steps?\))? \| (\d+) failed")
-_MOCHA_SUMMARY = re.compile(r"(\d+) (passing|failing|pending)(?: \(.*\))?$")
-_BUN_SUMMARY = re.compile(r"(\d+) (pass|fail|skip|todo)$")
-_NODE_SUMMARY = re.compile(r"[#ℹ] (pass|fail|skipped|todo|cancelled|tests) (\d+)$")
-_TAP_PLAN = re.compile(r"1\.\.(\d{1,7})$")
+_DOTNET_SHORT = pattern(r"(?:Passed|Failed)! +- +Failed: +(\d+), +Passed: +(\d+)")
+_PHPUNIT_OK = pattern(r"OK \((\d+) tests?, \d+ assertions?\)$")
+_PHPUNIT_BAD = pattern(r"Tests: (\d+), Assertions: \d+((?:, [A-Za-z ]+: \d+)*)\.$")
+_CTEST_SUMMARY = pattern(r"\d+% tests passed, (\d+) tests? failed out of (\d+)$")
+_DENO_SUMMARY = pattern(r"(?:ok|FAILED) \| (\d+) passed(?: \(\d+ steps?\))? \| (\d+) failed")
+_MOCHA_SUMMARY = pattern(r"(\d+) (passing|failing|pending)(?: \(.*\))?$")
+_BUN_SUMMARY = pattern(r"(\d+) (pass|fail|skip|todo)$")
+_NODE_SUMMARY = pattern(r"[#ℹ] (pass|fail|skipped|todo|cancelled|tests) (\d+)$")
+_TAP_PLAN = pattern(r"1\.\.(\d{1,7})$")
 
 
 def summary(output: str) -> Summary | None:

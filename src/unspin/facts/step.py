@@ -14,6 +14,8 @@ PASSED = "passed"
 FAILED = "failed"
 UNKNOWN = "unknown"
 
+EXCERPT = 200  # characters of a text that is kept for people to read
+
 
 class Plain:
     """Fields that are plain data, in the order of ``__slots__``; dumped as one list."""
@@ -113,9 +115,10 @@ class FileChange(Plain):
 class Step(Plain):
     """One call of the main agent or a subagent, read.
 
-    ``what`` identifies tool and arguments, ``result`` the normalised output. ``error`` is
-    the identity of the error in a failing result, empty where none was recognised;
-    ``error_text`` is its line as it stood. ``failing`` holds the failing tests:
+    ``what`` identifies tool and arguments, ``result`` the normalised output. ``errors``
+    are those recognised in a failing result, the first one first: ``[identity, line]``.
+    ``error`` is the identity of the one that counts, empty where there is none, and
+    ``error_text`` its line as it stood; both are chosen when the round is settled. ``failing`` holds the failing tests:
     ``[digest of the id, file, digest of the reason]``. ``signature`` says which failure
     it is, empty where that cannot be said. ``noise`` holds error-looking lines of an
     output that passed. ``unstartable`` is set where the program or tool could not even
@@ -132,6 +135,7 @@ class Step(Plain):
         "error",
         "error_count",
         "error_text",
+        "errors",
         "exempt",
         "failed",
         "failing",
@@ -170,6 +174,7 @@ class Step(Plain):
         self.spoke = False  # the person spoke through this call
         self.error = ""
         self.error_text = ""
+        self.errors: list[list[str]] = []
         self.error_count = 0
         self.failing: list[list[str]] = []
         self.signature = ""

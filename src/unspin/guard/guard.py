@@ -168,7 +168,7 @@ class Guard:
         found = [
             {
                 "rule": each.rule,
-                "about": self.reader.relative(about),
+                "about": self.reader.place.relative(about),
                 "count": count,
                 "threshold": each.threshold,
             }
@@ -278,7 +278,9 @@ class Guard:
         if found.kind:
             streak = passes.get("test", 0) + (passes.get(found.kind, 0) if found.kind != "test" else 0)
         subject = (
-            self.reader.relative(found.subject) if found.file == found.subject else digest(found.subject)
+            self.reader.place.relative(found.subject)
+            if found.file == found.subject
+            else digest(found.subject)
         )
         return f"{found.rule}:{subject}:{self._state['episode']}.{streak}"
 
@@ -329,7 +331,7 @@ class Guard:
             count=found.count,
             event_index=max(self._state["index"] - 1, 0),
             evidence=found.evidence,
-            file=self.reader.relative(found.file),
+            file=self.reader.place.relative(found.file),
         )
 
     def _may_say(self, found: Detection) -> bool:
@@ -341,7 +343,8 @@ class Guard:
 
     def _is_muted(self, rule: str, file: str) -> bool:
         return any(
-            rule == muted and about in ("", file, self.reader.relative(file)) for muted, about in self.muted
+            rule == muted and about in ("", file, self.reader.place.relative(file))
+            for muted, about in self.muted
         )
 
     def _is_covered(self, found: Detection) -> bool:
@@ -434,7 +437,7 @@ class Guard:
             count=standing["count"],
             event_index=self._state["index"],
             evidence=standing["evidence"],
-            file=self.reader.relative(standing["file"]),
+            file=self.reader.place.relative(standing["file"]),
         )
 
 

@@ -1,0 +1,153 @@
+"""Which files a call changes, what they are, and what the change did.
+
+Paths are made absolute by their text alone; whoever can ask the file system tells the
+real ones (``ToolCall.real_paths``).
+"""
+
+from __future__ import annotations
+
+from unspin.events import BY_TOOL, EDIT, SHELL, ToolCall, ToolResult
+from unspin.facts.roles import file_role, is_test_like
+from unspin.facts.step import FileChange
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from unspin.facts.shell import Line
+    from unspin.facts.test_changes import TestChange
+
+_MAX_NAMES = 20
+_BACKUPS = (".bak", ".orig", ".backup", ".old", "~")
+
+
+class Place:
+    """The project whose files are meant, and the person's own patterns of test files."""
+
+    __slots__ = ("project", "test_paths")
+
+    def __init__(self, project: str = "", test_paths: Sequence[str] = ()):
+        self.project = project.rstrip("/")
+        self.test_paths = test_paths
+
+    def relative(self, path: str) -> str:
+        """Return the path as people see it: relative to the project where it lies inside."""
+        if self.project and path.startswith(f"{self.project}/"):
+            return path[len(self.project) + 1 :]
+        return path
+
+    def role(self, path: str) -> str:
+        """Return the file's role, judged by its path inside the project where it lies there."""
+        return file_role(self.relative(path), self.test_paths)
+
+    def targets(self, call: ToolCall, named: Mapping[str, Sequence[str]]) -> list[str]:
+        """Return the real paths of the files that a call writes, moves or takes away."""
+        return [real(call, path) for path in _named(call, named)]
+
+
+def real(call: ToolCall, path: str) -> str:
+    """Return the file that ``path`` is, by the call's folder and what its maker resolved."""
+    full = absolute(path, call.cwd)
+    return call.real_paths.get(full, full)
+
+
+def written_paths(call: ToolCall) -> list[str]:
+    """Return the absolute paths that a call names for writing, for whoever can resolve links."""
+    return [absolute(path, call.cwd) for path in _named(call, {})]
+
+
+def _named(call: ToolCall, named: Mapping[str, Sequence[str]]) -> list[str]:
+    if call.action == EDIT:
+        return [edit.path for edit in call.edits]
+    if call.action == SHELL:
+        from unspin.facts.shell import read_line
+
+        return [write.path for write in read_line(call.command, named).writes if write.path]
+    return []
+
+
+def absolute(path: str, cwd: str) -> str:
+    """Return ``path`` made absolute against ``cwd``, with ``.`` and ``..`` taken out."""
+    if not path.startswith("/"):
+        if path[1:3] in (":\\", ":/"):
+            return path
+        path = f"{cwd}/{path}"
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            if parts:
+                parts.pop()
+        elif part and part != ".":
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+def read_edits(event: ToolResult, place: Place) -> list[FileChange]:
+    """Return what an edit tool did or was refused; nothing where somebody else refused it."""
+    call = event.call
+    if event.refused and event.refused != BY_TOOL:
+        return []
+    changes = []
+    for edit in call.edits:
+        path = real(call, edit.path)
+        change = FileChange(
+            path,
+            role=place.role(path),
+            refused=event.refused == BY_TOOL or event.failed,
+            before=edit.before,
+            after=edit.after or call.hashes.get(path, ""),
+        )
+        if not change.refused:
+            if path in call.texts:
+                _compare(change, *call.texts[path])
+            elif edit.old is not None:
+                _compare(change, edit.old, edit.new)
+        changes.append(change)
+    return changes
+
+
+def read_writes(event: ToolResult, line: Line, place: Place) -> list[FileChange]:
+    """Return what a shell line wrote, as far as the line tells."""
+    call = event.call
+    restores = any(write.change == "move" and write.path.endswith(_BACKUPS) for write in line.writes)
+    changes = []
+    for write in line.writes:
+        path = real(call, write.path) if write.path else ""
+        change = FileChange(
+            path,
+            "revert" if restores and write.how == "mv" and write.change == "write" else write.change,
+            role=place.role(path) if path else "source",
+            shell=True,
+            after=call.hashes.get(path, ""),
+        )
+        if is_test_like(change.role):
+            _read_test_write(change, call, write.script)
+        elif write.change == "delete" and path:
+            change.gone = [path.rsplit("/", 1)[-1].split(".", 1)[0]]
+        changes.append(change)
+    return changes
+
+
+def _read_test_write(change: FileChange, call: ToolCall, script: str) -> None:
+    if change.change == "delete":
+        change.weakened = [0, 0, 0, 1]
+    elif change.path in call.texts:
+        _compare(change, *call.texts[change.path])
+    elif script:
+        from unspin.facts.test_changes import changes_by_sed
+
+        _take(change, changes_by_sed(script, change.path))
+
+
+def _compare(change: FileChange, old: str, new: str) -> None:
+    from unspin.facts.test_changes import compare, removed_names
+
+    if is_test_like(change.role):
+        _take(change, compare(old, new, change.path))
+    else:
+        change.gone = sorted(removed_names(old, new))[:_MAX_NAMES]
+
+
+def _take(change: FileChange, made: TestChange) -> None:
+    change.weakened = [made.removed_assertions, made.altered_assertions, made.added_skips, made.deleted_tests]
+    change.mentions = list(made.names[:_MAX_NAMES])
