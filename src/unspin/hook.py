@@ -10,6 +10,10 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
+
 
 def main(agent: str = "claude-code") -> None:
     """Answer the payload on stdin as ``agent`` and end the process."""
@@ -33,22 +37,70 @@ def _silence_stdout() -> int:
 
 
 def _answer(agent: str, out: int) -> int:
-    import json
-
+    payload = _parse(sys.stdin.buffer.read())
+    if _concerns_nobody(payload):
+        return 0
     from unspin import agents, live
 
-    data = sys.stdin.buffer.read()
     if agent not in agents.AGENTS:
         raise ValueError(f"unknown agent {agent!r}; known: {', '.join(agents.AGENTS)}")
-    payload = json.loads(data) if data.strip() else {}
-    if not isinstance(payload, dict):
-        raise ValueError(f"the payload is {type(payload).__name__}, expected one JSON object")
     answer = live.handle(agent, payload)
     if answer.stdout:
         _write(out, answer.stdout)
     if answer.stderr:
         _write(2, answer.stderr)
     return answer.status
+
+
+def _concerns_nobody(payload: dict[str, Any]) -> bool:
+    """Tell whether a call is about to be made for which nothing is armed: nearly always.
+
+    This is the path that people feel: it loads nothing but the store.
+    """
+    from unspin import store
+    from unspin.paths import state_folder
+
+    session = payload.get("session_id")
+    return (
+        payload.get("hook_event_name") == "PreToolUse"
+        and isinstance(session, str)
+        and not store.armed(state_folder(), session)
+    )
+
+
+def _parse(data: bytes) -> dict[str, Any]:
+    text = data.decode("utf-8", "replace").strip()
+    if not text:
+        return {}
+    payload, end = _scanner()(text, 0)
+    if end != len(text) or not isinstance(payload, dict):
+        raise ValueError(
+            f"the payload is {type(payload).__name__} to {end} of {len(text)}, expected one JSON object"
+        )
+    return payload
+
+
+def _scanner() -> Any:
+    """Return JSON's scanner: the C one alone, without the package around it, where it is to be had."""
+    try:
+        from _json import make_scanner
+    except ImportError:
+        from json import JSONDecoder
+
+        return JSONDecoder(strict=False).scan_once
+    return make_scanner(_Reading)
+
+
+class _Reading:
+    """How the scanner reads: as ``json.loads`` does, control characters in texts let through."""
+
+    strict = False
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+    memo: ClassVar[dict[str, str]] = {}
 
 
 def _write(to: int, text: str) -> None:

@@ -53,6 +53,19 @@ class StoreError(Exception):
     """The store cannot be used; the text says what was found and what to do."""
 
 
+def armed(folder: str, session: str) -> int:
+    """Return what the next call of a session has to be looked at for, 0 for nothing; makes no store."""
+    path = os.path.join(folder, "state.db")
+    if not os.path.exists(path):
+        return 0
+    db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+    try:
+        row = db.execute("SELECT armed FROM session WHERE id = ?", (session,)).fetchone()
+    finally:
+        db.close()
+    return int(row[0]) if row else 0
+
+
 class Session:
     """One session's row. ``armed`` says what the hook before a tool has to look for (``Guard.armed``)."""
 
