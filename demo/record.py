@@ -16,7 +16,6 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 from real_client.harness import Client  # noqa: E402
 from real_client.scripted_model import Calls, Text, tool  # noqa: E402
-
 from unspin.agents.claude_code import HOOKS  # noqa: E402
 
 PLACE = "/home/dev/format"  # what the recording calls its folder
@@ -58,9 +57,7 @@ def main() -> None:
         path = str(client.work / "format.js")
 
         def edit(number: int) -> Calls:
-            return Calls(
-                tool("Edit", file_path=path, old_string=BODIES[number], new_string=BODIES[number + 1])
-            )
+            return Calls(tool("Edit", file_path=path, old_string=BODIES[number], new_string=BODIES[number + 1]))
 
         sneak = tool("Bash", command="sed -i 's/toFixed(2)/toFixed(3)/' format.js")
         result = client.run(

@@ -44,9 +44,7 @@ def show(console: Console, payload: dict[str, Any], said: dict[str, Any]) -> Non
         console.print(f"[bold]you[/bold]     {escape(payload['prompt'])}")
         if _refusing:
             _refusing.clear()
-            console.print(
-                "[green]unspin  released: the person has spoken, edits are let through again[/green]"
-            )
+            console.print("[green]unspin  released: the person has spoken, edits are let through again[/green]")
     elif event == "PostToolBatch":
         for call in payload["tool_calls"]:
             _show_call(console, call)

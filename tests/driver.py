@@ -104,13 +104,9 @@ class Client:
         """An edit that the tool accepted; different each time unless ``new`` is given."""
         new = f"b{self.calls}" if new is None else new
         text = f"The file {self.path(name)} has been updated successfully. (file state is current in your context)"
-        return self.call(
-            "Edit", text, file_path=self.path(name), old_string=old, new_string=new, replace_all=False
-        )
+        return self.call("Edit", text, file_path=self.path(name), old_string=old, new_string=new, replace_all=False)
 
-    def refused(
-        self, name: str, old: str = "a", text: str = "String to replace not found in file."
-    ) -> dict[str, Any]:
+    def refused(self, name: str, old: str = "a", text: str = "String to replace not found in file.") -> dict[str, Any]:
         response = f"<tool_use_error>{text}\nString: {old}</tool_use_error>"
         return self.call("Edit", response, file_path=self.path(name), old_string=old, new_string="b")
 
@@ -124,9 +120,7 @@ class Client:
     def bash(self, command: str, output: str = "", status: int = 0) -> dict[str, Any]:
         if status:
             output = f"Exit code {status}\n{output}" if output else f"Exit code {status}"
-        return self.call(
-            "Bash", output or "(Bash completed with no output)", command=command, description="d"
-        )
+        return self.call("Bash", output or "(Bash completed with no output)", command=command, description="d")
 
     # -- what came of it ---------------------------------------------------------------
 

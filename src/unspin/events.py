@@ -43,9 +43,7 @@ class Edit:
 
     __slots__ = ("after", "before", "new", "old", "path")
 
-    def __init__(
-        self, path: str, old: str | None = None, new: str = "", *, before: str = "", after: str = ""
-    ):
+    def __init__(self, path: str, old: str | None = None, new: str = "", *, before: str = "", after: str = ""):
         self.path = path
         self.old = old
         self.new = new
@@ -214,9 +212,7 @@ if TYPE_CHECKING:
     Event: TypeAlias = ToolCall | ToolResult | RoundEnd | Message | Compaction | ContextSize | Opportunity
 
 
-def shell(
-    command: str, output: str = "", exit_code: int = 0, *, cwd: str = "/", position: int = 0
-) -> ToolResult:
+def shell(command: str, output: str = "", exit_code: int = 0, *, cwd: str = "/", position: int = 0) -> ToolResult:
     """Return the result of a command line, for people who write their own agent loop."""
     call = ToolCall("shell", command, action=SHELL, label=command, command=command, cwd=cwd)
     return ToolResult(call, output, failed=exit_code != 0, exit_code=exit_code, position=position)

@@ -74,9 +74,7 @@ def _parse(data: bytes) -> dict[str, Any]:
         return {}
     payload, end = _scanner()(text, 0)
     if end != len(text) or not isinstance(payload, dict):
-        raise ValueError(
-            f"the payload is {type(payload).__name__} to {end} of {len(text)}, expected one JSON object"
-        )
+        raise ValueError(f"the payload is {type(payload).__name__} to {end} of {len(text)}, expected one JSON object")
     return payload
 
 
@@ -87,8 +85,8 @@ def _scanner() -> Any:
     except ImportError:
         from json import JSONDecoder
 
-        return JSONDecoder(strict=False).scan_once
-    return make_scanner(_Reading)
+        return JSONDecoder(strict=False).raw_decode
+    return make_scanner(_Reading)  # type: ignore[arg-type]
 
 
 class _Reading:

@@ -27,15 +27,13 @@ def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> A
     own = store is None
     store = store or Store(state_folder())
     try:
-        name = str(payload.get("session_id"))
-        before_tool = payload.get("hook_event_name") == "PreToolUse"
+        name = protocol.session(payload)
+        before_tool = protocol.before_tool(payload)
         if before_tool and not _prepare(protocol, payload, store, name):
             return agents.Answer()
         with store:
             session = store.session(name)
-            known = agents.Known(
-                session.cwd if session else "", {} if before_tool else store.take_stash(name)
-            )
+            known = agents.Known(session.cwd if session else "", {} if before_tool else store.take_stash(name))
             incoming = protocol.read(payload, known)
             if incoming is None:
                 return agents.Answer()
@@ -63,9 +61,7 @@ def observe(store: Store, agent: str, incoming: Incoming, session: Session | Non
     """Feed events to the session's guard, store what it became, log what it noticed."""
     project = session.project if session else incoming.project
     guard = restore(store, project, None if incoming.fresh else session)
-    wrapped = [
-        each for each in incoming.events if isinstance(each, ToolResult) and "unspin" in each.call.command
-    ]
+    wrapped = [each for each in incoming.events if isinstance(each, ToolResult) and "unspin" in each.call.command]
     runs = store.take_check_runs(project) if wrapped else []
     for each in wrapped:
         each.recorded = tuple(reversed(runs))

@@ -39,7 +39,7 @@ _MIGRATIONS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX detection_session ON detection (session, id)",
         "CREATE TABLE fault (id INTEGER PRIMARY KEY, time REAL NOT NULL, place TEXT NOT NULL, text TEXT NOT NULL)",
         "CREATE TABLE mode (project TEXT PRIMARY KEY, mode TEXT NOT NULL)",
-        "CREATE TABLE mute (project TEXT NOT NULL, rule TEXT NOT NULL, file TEXT NOT NULL, PRIMARY KEY (project, rule, file))",
+        "CREATE TABLE mute (project TEXT, rule TEXT, file TEXT, PRIMARY KEY (project, rule, file)) WITHOUT ROWID",
         "CREATE TABLE settings (project TEXT PRIMARY KEY, stamp TEXT NOT NULL, value TEXT NOT NULL)",
         """CREATE TABLE check_run (
             id INTEGER PRIMARY KEY, folder TEXT NOT NULL, time REAL NOT NULL, command TEXT NOT NULL,
@@ -228,9 +228,7 @@ class Store:
 
     def fault(self, place: str, text: str) -> None:
         """Record a fault of our own; only the newest are kept."""
-        self._db.execute(
-            "INSERT INTO fault (time, place, text) VALUES (?, ?, ?)", (time.time(), place, text[:2000])
-        )
+        self._db.execute("INSERT INTO fault (time, place, text) VALUES (?, ?, ?)", (time.time(), place, text[:2000]))
         self._db.execute("DELETE FROM fault WHERE id <= (SELECT max(id) FROM fault) - ?", (_KEEP_FAULTS,))
 
     def faults(self) -> list[tuple[float, str, str]]:
@@ -253,16 +251,12 @@ class Store:
 
     def mutes(self, project: str) -> list[tuple[str, str]]:
         """Return muted (rule, file) pairs; an empty file means the whole project."""
-        return list(
-            self._db.execute("SELECT rule, file FROM mute WHERE project = ? ORDER BY 1, 2", (project,))
-        )
+        return list(self._db.execute("SELECT rule, file FROM mute WHERE project = ? ORDER BY 1, 2", (project,)))
 
     def mute(self, project: str, rule: str, file: str, *, off: bool = False) -> None:
         """Mute a rule for a project or one file in it, or take that back."""
         if off:
-            self._db.execute(
-                "DELETE FROM mute WHERE (project, rule, file) = (?, ?, ?)", (project, rule, file)
-            )
+            self._db.execute("DELETE FROM mute WHERE (project, rule, file) = (?, ?, ?)", (project, rule, file))
         else:
             self._db.execute("INSERT OR REPLACE INTO mute VALUES (?, ?, ?)", (project, rule, file))
 
@@ -285,17 +279,13 @@ class Store:
             "INSERT INTO check_run (folder, time, command, kind, status) VALUES (?, ?, ?, ?, ?)",
             (folder, time.time(), command, kind, status),
         )
-        self._db.execute(
-            "DELETE FROM check_run WHERE id <= (SELECT max(id) FROM check_run) - ?", (_KEEP_CHECK_RUNS,)
-        )
+        self._db.execute("DELETE FROM check_run WHERE id <= (SELECT max(id) FROM check_run) - ?", (_KEEP_CHECK_RUNS,))
 
     def take_check_runs(self, folder: str) -> list[tuple[str, str, int]]:
         """Return and remove what was recorded in a folder or below: (command, kind, status)."""
         below = (folder, f"{folder.rstrip('/')}/")
         where = "folder = ?1 OR substr(folder, 1, length(?2)) = ?2"
-        rows = list(
-            self._db.execute(f"SELECT command, kind, status FROM check_run WHERE {where} ORDER BY id", below)
-        )
+        rows = list(self._db.execute(f"SELECT command, kind, status FROM check_run WHERE {where} ORDER BY id", below))
         if rows:
             self._db.execute(f"DELETE FROM check_run WHERE {where}", below)
         return rows

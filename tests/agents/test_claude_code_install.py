@@ -55,7 +55,9 @@ def test_twice_is_the_same_as_once(tmp_path: Path) -> None:
     assert path.read_text() == once
 
 
-@pytest.mark.parametrize("before", [PEOPLES, "{}", '{\n  "a": 1\n}\n', '{"hooks": {"Stop": [{"hooks": []}]}}', "{ }\r\n"])
+@pytest.mark.parametrize(
+    "before", [PEOPLES, "{}", '{\n  "a": 1\n}\n', '{"hooks": {"Stop": [{"hooks": []}]}}', "{ }\r\n"]
+)
 def test_uninstalling_takes_out_exactly_that(tmp_path: Path, before: str) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(before.encode())
@@ -67,7 +69,11 @@ def test_uninstalling_takes_out_exactly_that(tmp_path: Path, before: str) -> Non
 
 def test_an_older_entry_of_ours_is_replaced_and_its_neighbours_stay(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
-    old = {"type": "command", "command": "/gone/python", "args": ["-c", "from unspin.hook import main; main()"]}
+    old = {
+        "type": "command",
+        "command": "/gone/python",
+        "args": ["-c", "from unspin.hook import main; main()"],
+    }
     settings = {"hooks": {"PreToolUse": [{"hooks": [old]}, {"hooks": [{"type": "command", "command": "mine"}]}]}}
     path.write_text(json.dumps(settings, indent=2))
     install(path)
@@ -111,7 +117,13 @@ def test_an_environment_that_will_vanish_is_refused_with_the_remedy(monkeypatch:
 def run_hook(entry: dict[str, object], payload: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [entry["command"], *entry["args"]]  # type: ignore[misc]
     return subprocess.run(
-        command, input=payload, capture_output=True, text=True, env={**os.environ, **env}, timeout=30, check=False
+        command,
+        input=payload,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **env},
+        timeout=30,
+        check=False,
     )
 
 

@@ -67,7 +67,16 @@ def test_the_log_has_one_object_a_line_with_the_fields_of_a_detection(session: C
         ("failing_edits", "block"),
     ]
     for each in entries:
-        assert {"session", "rule", "identity", "count", "event_index", "message", "evidence", "response"} <= set(each)
+        assert {
+            "session",
+            "rule",
+            "identity",
+            "count",
+            "event_index",
+            "message",
+            "evidence",
+            "response",
+        } <= set(each)
         for seen in each["evidence"]:
             assert set(seen) == {"event_index", "tool", "file", "excerpt"}
     assert entries == [json.loads(line) for line in run("log", session.session[:8], "--json").output.splitlines()]
@@ -162,13 +171,16 @@ def test_check_keeps_the_commands_own_output_and_status(session: Client) -> None
         env=dict(os.environ),
     )
     assert (done.stdout, done.stderr, done.returncode) == ("out\n", "err\n", 7)
-    assert "command not found" in subprocess.run(
-        [sys.executable, "-m", "unspin", "check", "--", "no-such-program", "x"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=dict(os.environ),
-    ).stderr
+    assert (
+        "command not found"
+        in subprocess.run(
+            [sys.executable, "-m", "unspin", "check", "--", "no-such-program", "x"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=dict(os.environ),
+        ).stderr
+    )
 
 
 def test_a_wrong_setting_is_told_with_file_and_remedy(session: Client) -> None:

@@ -33,9 +33,7 @@ def outputs(error: str, failing: int) -> str:
 
 
 edits = st.builds(
-    lambda file, old, new, refused: events.edit(
-        file, old, new, refused=refused, output="not found" if refused else ""
-    ),
+    lambda file, old, new, refused: events.edit(file, old, new, refused=refused, output="not found" if refused else ""),
     st.sampled_from(FILES),
     st.sampled_from(["assert f() == 1", "x = 1"]),
     st.sampled_from(["assert f() == 2", "x = 2", "x = 3"]),
@@ -171,9 +169,7 @@ def test_no_line_twice_for_one_identity_and_one_line_at_most_a_round(history: li
 
 @settings(max_examples=150)
 @given(histories, st.randoms(use_true_random=False))
-def test_the_order_in_which_a_rounds_results_arrive_makes_no_difference(
-    history: list[Any], random: Any
-) -> None:
+def test_the_order_in_which_a_rounds_results_arrive_makes_no_difference(history: list[Any], random: Any) -> None:
     in_order, shuffled, batch = unfold(history), [], []
     for event in unfold(history):
         if isinstance(event, events.ToolResult):

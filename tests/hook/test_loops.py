@@ -40,9 +40,7 @@ def test_the_edit_after_the_nudge_is_refused_until_the_person_speaks(agent: Clie
     refused = agent.before(agent.edit("format.py"))
     assert refused.status == 2
     assert refused.reason == refused.stderr
-    assert refused.reason.startswith(
-        'Unspin: edit of "format.py" refused: 3 failing edits, and the user has not'
-    )
+    assert refused.reason.startswith('Unspin: edit of "format.py" refused: 3 failing edits, and the user has not')
     assert agent.before(agent.edit("other.py")).status == 0
     agent.prompt("try again")
     assert agent.before(agent.edit("format.py")).status == 0
@@ -116,9 +114,7 @@ def test_the_same_refusal_three_times_then_the_turn_is_stopped(agent: Client) ->
     stopped = agent.before(agent.edit("format.py"))
     assert stopped.document["continue"] is False
     assert stopped.document["stopReason"] == stopped.reason
-    assert stopped.reason == (
-        'Unspin: stopped after 3 refusals: loop on "format.py". The user decides how to go on.'
-    )
+    assert stopped.reason == ('Unspin: stopped after 3 refusals: loop on "format.py". The user decides how to go on.')
 
 
 def test_a_subagents_failures_count_for_nothing(agent: Client) -> None:
@@ -147,9 +143,7 @@ def test_an_accepted_edit_resets_refused_ones(agent: Client) -> None:
 def test_an_answered_question_releases(agent: Client) -> None:
     for _ in range(3):
         failing(agent)
-    answer = (
-        'Your questions have been answered: "How?"="Go on". You can now continue with these answers in mind.'
-    )
+    answer = 'Your questions have been answered: "How?"="Go on". You can now continue with these answers in mind.'
     agent.round(agent.call("AskUserQuestion", answer, questions=[]))
     assert agent.before(agent.edit("format.py")).status == 0
 

@@ -1,11 +1,16 @@
 """What faces the agents: one file for each agent's protocol.
 
 ``AGENTS`` is the one list: the name that people type, and the module. A module offers
-``read(payload, known) -> Incoming | None`` and ``answer(incoming, responses) -> Answer``, and for
-``unspin install`` an ``installer`` (see CONTRIBUTING.md, "Add an agent").
+``session(payload)`` (its id), ``before_tool(payload)`` (is it the question before a
+tool?), ``contents_before(payload)``, ``read(payload, known) -> Incoming | None`` and
+``answer(incoming, responses) -> Answer``; beside it stands ``<module>_install`` with
+``settings_path``, ``plan_install`` and ``plan_uninstall`` (see CONTRIBUTING.md, "Add an
+agent").
 """
 
 from __future__ import annotations
+
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,9 +44,7 @@ class Incoming:
 
     __slots__ = ("cwd", "event", "events", "fresh", "project", "session")
 
-    def __init__(
-        self, session: str, project: str, cwd: str, event: str, events: list[Event], *, fresh: bool = False
-    ):
+    def __init__(self, session: str, project: str, cwd: str, event: str, events: list[Event], *, fresh: bool = False):
         self.session = session
         self.project = project
         self.cwd = cwd
@@ -61,8 +64,8 @@ class Answer:
         self.status = status
 
 
-def load(name: str) -> ModuleType:
-    """Return the module of an agent; raise ``KeyError`` for one that is not in ``AGENTS``."""
-    import importlib
-
-    return importlib.import_module(AGENTS[name])
+def load(name: str, part: str = "") -> ModuleType:
+    """Return the module of an agent, or its ``_install`` part; raise ``KeyError`` for one not in ``AGENTS``."""
+    module = AGENTS[name] + part
+    __import__(module)
+    return sys.modules[module]

@@ -74,17 +74,27 @@ _MAX_HASHED = 2_000_000  # bytes of a file whose content is hashed
 _MAX_TEXT = 256_000  # bytes of a file whose text is compared
 
 
+def session(payload: Mapping[str, Any]) -> str:
+    """Return the session's id, empty where the payload names none."""
+    return _string(payload, "session_id")
+
+
+def before_tool(payload: Mapping[str, Any]) -> bool:
+    """Tell whether the payload asks about a call that is about to be made."""
+    return payload.get("hook_event_name") == "PreToolUse"
+
+
 def read(payload: Mapping[str, Any], known: Known) -> Incoming | None:
     """Return what a payload says, or ``None`` where it says nothing to us."""
-    event, session = payload.get("hook_event_name"), payload.get("session_id")
-    if not isinstance(event, str) or not isinstance(session, str) or not session:
+    event, identity = _string(payload, "hook_event_name"), session(payload)
+    if not identity:
         return None
     cwd = payload.get("cwd")
     cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") else known.cwd or "/"
     reader = _READERS.get(event)
     if reader is None:
         return None
-    incoming = Incoming(session, _project(cwd), cwd, event, [])
+    incoming = Incoming(identity, _project(cwd), cwd, event, [])
     reader(incoming, payload, known)
     return incoming
 
@@ -99,11 +109,7 @@ def contents_before(payload: Mapping[str, Any]) -> dict[str, str]:
         return {}
     call = _call(payload, cwd, _agent(payload))
     paths = [call.real_paths.get(each, each) for each in written_paths(call)] if call else []
-    texts = {
-        path: _read_text(path)
-        for path in paths
-        if is_test_like(file_role(os.path.relpath(path, _project(cwd))))
-    }
+    texts = {path: _read_text(path) for path in paths if is_test_like(file_role(os.path.relpath(path, _project(cwd))))}
     return {path: text for path, text in texts.items() if text is not None}
 
 
@@ -283,11 +289,7 @@ def _label(tool: str, given: Mapping[str, Any], command: str, cwd: str) -> str:
     if command:
         return command
     about = next(
-        (
-            given[key]
-            for key in ("file_path", "notebook_path", "pattern", "path", "url", "query")
-            if key in given
-        ),
+        (given[key] for key in ("file_path", "notebook_path", "pattern", "path", "url", "query") if key in given),
         "",
     )
     if isinstance(about, str) and about.startswith(f"{cwd}/"):
@@ -328,7 +330,7 @@ def _result(call: ev.ToolCall, text: str, position: int) -> ev.ToolResult:
     if head.startswith("The user doesn't want to"):
         result.refused = ev.BY_PERSON
         result.comment = "the user said:" in head
-    elif head.startswith(f"PreToolUse:{call.tool} hook error:") or head.startswith("Permission to use "):
+    elif head.startswith((f"PreToolUse:{call.tool} hook error:", "Permission to use ")):
         result.refused = ev.BY_HOOK
     elif head.startswith("Claude requested permissions to "):
         result.refused = ev.BY_PERSON
@@ -344,9 +346,7 @@ def _result(call: ev.ToolCall, text: str, position: int) -> ev.ToolResult:
     elif call.action == ev.EDIT and head.startswith(_EDIT_ERRORS):
         result.failed = True
         result.refused = ev.BY_TOOL
-    elif call.action == ev.OTHER and head.startswith(
-        ("### Error", "Error:", "MCP error", "Error calling tool")
-    ):
+    elif call.action == ev.OTHER and head.startswith(("### Error", "Error:", "MCP error", "Error calling tool")):
         result.failed = True
     return result
 

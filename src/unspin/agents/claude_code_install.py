@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 
 from unspin.agents import json_text
 from unspin.agents.claude_code import HOOKS
+from unspin.agents.installing import InstallError, Plan, read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,44 +23,8 @@ _TIMEOUT = 10  # seconds
 _BOOTSTRAP = """\
 try:
  import sys;sys.path[:0]={paths!r}
- from unspin.hook import main;main()
+ from unspin.hook import main;main('claude-code')
 except BaseException:0"""
-
-
-class InstallError(Exception):
-    """Installing is not possible; the text says what was found and what to do."""
-
-
-class Plan:
-    """What installing or uninstalling would do to one settings file."""
-
-    __slots__ = ("after", "before", "path")
-
-    def __init__(self, path: str, before: str | None, after: str | None):
-        self.path = path
-        self.before = before
-        self.after = after
-
-    @property
-    def changes(self) -> bool:
-        return self.before != self.after
-
-    def apply(self) -> str | None:
-        """Carry it out; return the path of the backup, if there was something to back up."""
-        if not self.changes or self.after is None:
-            return None
-        backup = None
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        target = os.path.realpath(self.path)  # people link their settings from elsewhere
-        if self.before is not None:
-            backup = f"{self.path}.unspin-backup-{time.strftime('%Y%m%d-%H%M%S')}"
-            _write(backup, self.before)
-        temporary = f"{target}.unspin-{os.getpid()}"
-        _write(temporary, self.after)
-        if self.before is not None:
-            os.chmod(temporary, os.stat(target).st_mode & 0o7777)
-        os.replace(temporary, target)
-        return backup
 
 
 def settings_path(*, project: str | None = None) -> str:
@@ -105,7 +69,7 @@ def _interpreter() -> str:
 
 def plan_install(path: str) -> Plan:
     """Return what it takes for the settings file to hold our hooks, once and up to date."""
-    before = _read(path)
+    before = read_settings(path)
     text = "{}\n" if before is None or not before.strip() else before
     root = _parse(path, text)
     ours = {event: _group(matcher) for event, matcher in HOOKS.items()}
@@ -121,7 +85,7 @@ def plan_install(path: str) -> Plan:
 
 def plan_uninstall(path: str) -> Plan:
     """Return what it takes for the settings file to be without our hooks; all else stays."""
-    before = _read(path)
+    before = read_settings(path)
     if before is None or not before.strip():
         return Plan(path, before, before)
     _parse(path, before)
@@ -142,9 +106,7 @@ def _parse(path: str, text: str) -> json_text.Value:
             f"{path} is not valid JSON ({error}). Mend it, then try again; nothing was changed."
         ) from None
     except RecursionError:
-        raise InstallError(
-            f"{path} is nested too deeply to be a settings file. Nothing was changed."
-        ) from None
+        raise InstallError(f"{path} is nested too deeply to be a settings file. Nothing was changed.") from None
     hooks = root.get("hooks")
     wrong = next(
         (event for event in (hooks.items if hooks else []) if event[0] in HOOKS and event[2].kind != "array"),
@@ -152,9 +114,7 @@ def _parse(path: str, text: str) -> json_text.Value:
     )
     if root.kind != "object" or (hooks is not None and hooks.kind != "object") or wrong is not None:
         where = f"hooks.{wrong[0]}" if wrong else "hooks" if root.kind == "object" else "the whole"
-        raise InstallError(
-            f"{path}: {where} is not of the form that Claude Code expects. Nothing was changed."
-        )
+        raise InstallError(f"{path}: {where} is not of the form that Claude Code expects. Nothing was changed.")
     return root
 
 
@@ -203,21 +163,3 @@ def _with_group(text: str, event: str, group: dict[str, Any]) -> str:
     if groups is None:
         return json_text.append(text, hooks, [group], event)
     return json_text.append(text, groups, group)
-
-
-def _read(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InstallError(f"{path} cannot be read ({error}). Nothing was changed.") from None
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-    except OSError as error:
-        raise InstallError(f"{path} cannot be written ({error}). Nothing was changed.") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import pathlib
 import shlex
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import click
 
 import unspin
 from unspin import agents, config, live
-from unspin.agents import claude_code_install as installer
+from unspin.agents.installing import InstallError, Plan
 from unspin.cli import show
 from unspin.events import Message
 from unspin.facts.shell import read_line
@@ -41,7 +42,10 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except (StoreError, SettingsError, installer.InstallError, OSError) as error:
+        except BrokenPipeError:  # `| head` has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return None
+        except (StoreError, SettingsError, InstallError, OSError) as error:
             raise _Problem(str(error)) from error
 
 
@@ -71,16 +75,13 @@ def app() -> None:
 )
 @_AGENT
 @click.option("--user", "where", flag_value="user", default="user", help="For all your projects (default).")
-@click.option(
-    "--project", "where", flag_value="project", help="For this folder only, in settings.local.json."
-)
+@click.option("--project", "where", flag_value="project", help="For this folder only, in settings.local.json.")
 @click.option("--mode", type=click.Choice(MODES), help="observe, nudge or guard (the default).")
 @click.option("--dry-run", is_flag=True, help="Show what would change, change nothing.")
 def install(agent: str, where: str, mode: str | None, dry_run: bool) -> None:
     """Put unspin's hooks into an agent's settings; all else there stays as it is."""
-    plan = installer.plan_install(
-        installer.settings_path(project=os.getcwd() if where == "project" else None)
-    )
+    installer = agents.load(agent, "_install")
+    plan = installer.plan_install(installer.settings_path(project=os.getcwd() if where == "project" else None))
     if dry_run:
         _show_plan(plan)
         return
@@ -101,9 +102,8 @@ def install(agent: str, where: str, mode: str | None, dry_run: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would change, change nothing.")
 def uninstall(agent: str, where: str, dry_run: bool) -> None:
     """Take exactly unspin's hooks out of an agent's settings."""
-    plan = installer.plan_uninstall(
-        installer.settings_path(project=os.getcwd() if where == "project" else None)
-    )
+    installer = agents.load(agent, "_install")
+    plan = installer.plan_uninstall(installer.settings_path(project=os.getcwd() if where == "project" else None))
     if dry_run:
         _show_plan(plan)
         return
@@ -113,7 +113,7 @@ def uninstall(agent: str, where: str, dry_run: bool) -> None:
         click.echo(f"Backup of what was there: {backup}")
 
 
-def _show_plan(plan: installer.Plan) -> None:
+def _show_plan(plan: Plan) -> None:
     if not plan.changes:
         click.echo(f"Nothing to change in {plan.path}")
         return
@@ -128,7 +128,7 @@ def _set_installed_mode(mode: str, where: str) -> None:
         return
     path = os.path.join(config_folder(), "unspin.toml")
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    lines = open(path, encoding="utf-8").read().splitlines() if os.path.exists(path) else []
+    lines = pathlib.Path(path).read_text("utf-8").splitlines() if os.path.exists(path) else []
     first_table = next((at for at, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
     kept = [line for line in lines[:first_table] if line.split("=")[0].strip() != "mode"]
     with open(path, "w", encoding="utf-8") as file:
@@ -155,9 +155,7 @@ def hook(agent: str) -> None:
 
 
 @app.command(epilog=_examples("unspin status", "unspin status --json"))
-@click.option(
-    "--session", default="", help="A session's id, or how it begins, instead of this folder's newest."
-)
+@click.option("--session", default="", help="A session's id, or how it begins, instead of this folder's newest.")
 @_JSON
 def status(session: str, as_json: bool) -> None:
     """Show this folder's session: mode, streaks, detections, blocks."""
@@ -219,9 +217,7 @@ def log(session: str, everything: bool, as_json: bool) -> None:
 
 
 @app.command(epilog=_examples("unspin release"))
-@click.option(
-    "--session", default="", help="A session's id, or how it begins, instead of this folder's newest."
-)
+@click.option("--session", default="", help="A session's id, or how it begins, instead of this folder's newest.")
 def release(session: str) -> None:
     """Let the agent edit again: the same as answering it. Counters start at zero."""
     with _store() as store:
@@ -238,9 +234,7 @@ def release(session: str) -> None:
 
 
 @app.command(
-    epilog=_examples(
-        "unspin mute bloat", "unspin mute failing_edits --file src/gen.py", "unspin mute bloat --off"
-    )
+    epilog=_examples("unspin mute bloat", "unspin mute failing_edits --file src/gen.py", "unspin mute bloat --off")
 )
 @click.argument("rule", type=click.Choice(list(RULES)))
 @click.option("--file", "file", default="", help="Only for this file.")
@@ -283,7 +277,7 @@ def forget(session: str) -> None:
 @click.option(
     "--kind",
     type=click.Choice(CHECK_KINDS),
-    help="What it checks (default: as the command tells, else test).",
+    help="What it checks (default: as the command tells; test for a script).",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def check(kind: str | None, command: tuple[str, ...]) -> None:
@@ -307,9 +301,7 @@ def check(kind: str | None, command: tuple[str, ...]) -> None:
 
 def _run(command: tuple[str, ...]) -> int:
     try:
-        done = subprocess.run(
-            command[0] if len(command) == 1 else command, shell=len(command) == 1, check=False
-        )
+        done = subprocess.run(command[0] if len(command) == 1 else command, shell=len(command) == 1, check=False)
     except FileNotFoundError:
         click.echo(f"unspin: {command[0]}: command not found", err=True)
         return 127

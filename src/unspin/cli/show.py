@@ -26,9 +26,7 @@ def status(report: dict[str, Any]) -> None:
     console.print(f"mode      {report['mode']}    last event {_ago(report['updated'])}")
     if report["refusing"]:
         files = ", ".join(escape(plain(each)) for each in report["refusing"])
-        console.print(
-            f"[red]refusing  edits of {files}[/red]  (your next message ends it, or: unspin release)"
-        )
+        console.print(f"[red]refusing  edits of {files}[/red]  (your next message ends it, or: unspin release)")
     for each in report["streaks"]:
         about = f" on {escape(plain(each['about']))}" if each["about"] else ""
         console.print(f"streak    {each['rule']} {each['count']} of {each['threshold']}{about}")

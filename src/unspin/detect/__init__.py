@@ -27,7 +27,6 @@ DETECTORS: tuple[type[Detector], ...] = (
     Bloat,
 )
 
-#: The rules that speak of loops: while one of them stands on a file or an error, the others are not said.
-LOOP_RULES = frozenset(each.rule for each in DETECTORS[:6])
+LOOP_RULES = frozenset(each.rule for each in DETECTORS if each.loop)
 
 __all__ = ["DETECTORS", "LOOP_RULES", "Detection", "Detector", "is_stalled"]

@@ -21,10 +21,12 @@ class Bloat(Detector):
     output since the last compaction reaches ``bloat.tool_output_kb`` (1,000 kB). Each of
     the signals once, armed again by a compaction. What subagents read is no bloat.
 
-    State: ``output``, bytes since the last compaction; ``said``, signals given since.
+    State: ``output``, bytes since the last compaction; ``said``, signals given since;
+    ``index`` of the last event seen.
     """
 
     rule = "bloat"
+    loop = False
     keys = {
         "bloat.enabled": ("flag", True, "notice a context that fills up"),
         "bloat.context_tokens": ("count", 400_000, "tokens in the context"),
@@ -33,7 +35,7 @@ class Bloat(Detector):
     }
 
     def initial(self) -> dict[str, Any]:
-        return {"output": 0, "said": [], "compactions": 0}
+        return {"output": 0, "said": [], "compactions": 0, "index": 0}
 
     def observe(self, event: Noticed) -> list[Detection]:
         if isinstance(event, Compaction):
@@ -41,6 +43,7 @@ class Bloat(Detector):
         if isinstance(event, ContextSize):
             return self._context(event)
         if isinstance(event, Round) and not event.agent:
+            self.state["index"] = max((step.index for step in event.steps), default=self.state["index"])
             self.state["output"] += sum(step.size for step in event.steps if step.action != AGENT)
             limit = self.settings["bloat.tool_output_kb"]
             if limit and self.state["output"] >= limit * 1000:
@@ -70,5 +73,5 @@ class Bloat(Detector):
             return []
         self.state["said"].append(signal)
         subject = f"{signal} {self.state['compactions']}"
-        note = {"event_index": 0, "tool": "", "file": "", "excerpt": f"{signal}: {size}"}
+        note = {"event_index": self.state["index"], "tool": "", "file": "", "excerpt": f"{signal}: {size}"}
         return [Detection(self.rule, subject, size, [note], details={"signal": signal, "size": size})]

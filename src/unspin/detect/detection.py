@@ -72,10 +72,13 @@ class Detector:
     of messages, or of agents.
 
     ``keys`` are its settings: ``key: (kind of value, default, meaning)``, the first of
-    them the threshold or switch with which the rule is turned off.
+    them the threshold or switch with which the rule is turned off. ``loop`` is true of
+    rules that speak of loops: while one of them stands on a file or an error, the others
+    are not said.
     """
 
     rule = ""
+    loop = True
     keys: ClassVar[dict[str, tuple[str, Any, str]]] = {}
 
     def __init__(self, settings: Values, state: dict[str, Any] | None = None):

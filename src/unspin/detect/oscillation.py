@@ -56,19 +56,16 @@ class Oscillation(Detector):
             return []
         found = []
         for step in event.steps:
+            if step.exempt:
+                continue
             for change in step.changes:
-                if (
-                    change.after
-                    and followed(change.path)
-                    and not change.refused
-                    and not is_test_like(change.role)
-                ):
+                if change.after and followed(change.path) and not change.refused and not is_test_like(change.role):
                     self._change(step, change)
             if any(resets(check, "test") for check in step.checks):
                 for entry in files.values():
                     entry["pending"], entry["seen"] = None, {}
             check = step.failed_check()
-            if check is not None and not check.scratch and not step.exempt:
+            if check is not None and not check.scratch:
                 found += self._failed(step)
         return found
 
@@ -101,7 +98,5 @@ class Oscillation(Detector):
             entry["seen"][transition] = [count + 1, history]
             forget_oldest(entry["seen"], _TRANSITIONS)
             if count + 1 >= self.threshold:
-                found.append(
-                    Detection(self.rule, path, count + 1, evidence(history, path), file=path, kind="test")
-                )
+                found.append(Detection(self.rule, path, count + 1, evidence(history, path), file=path, kind="test"))
         return found

@@ -13,7 +13,7 @@ from unspin.detect.detection import (
     resets,
 )
 from unspin.events import Message
-from unspin.facts.step import Round
+from unspin.facts.step import FAILED, Round
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,13 +27,15 @@ _FILES = 16
 
 
 class RecurringError(Detector):
-    """Fires when the same error came from that many failing results, with an edit between each two of them.
+    """Fires when the same error came from that many failing results, with an edit between each two
+    of them.
 
-    The error is its first recognised line, normalised. Results without one have no
-    identity and do not count, nor do linters, refused edits and scripts that are meant to
-    fail. If less is failing than the time before (fewer tests, fewer errors), there is
-    progress and the count starts again at 1. Edits of documents and scratch scripts are none. A pass of that kind of check ends it, a
-    passed test ends all; for a command that is no check, the same command succeeding.
+    The error is its first recognised line, normalised. Results without one have no identity
+    and do not count, nor do linters, refused edits and scripts that are meant to fail. If
+    less is failing than the time before (fewer tests, fewer errors), there is progress and
+    the count starts again at 1. Edits of documents and scratch scripts are none. A pass of
+    that kind of check ends it, a passed test ends all; for a command that is no check, the
+    same command succeeding.
 
     State: ``clock`` counts edits; ``edits[path]`` is the clock at its last edit;
     ``errors[error] = {count, clock, left, kind, files, evidence}`` where ``files`` were
@@ -133,6 +135,6 @@ def _counts(step: Step) -> bool:
     if not step.checks:
         return True
     return any(
-        (check.failed or step.unstartable) and check.kind != "lint" and not check.scratch
+        (check.outcome == FAILED or step.unstartable) and check.kind != "lint" and not check.scratch
         for check in step.checks
     )

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from unspin.facts.step import Step
 
 _LONGEST_CYCLE = 8
-_TAIL = 64  # actions remembered at the most
 _SHOWN = 24  # actions of a cycle that are shown as evidence
 _LABEL = 60
 
@@ -74,7 +73,7 @@ class RepeatedAction(Detector):
             return []
         tail = self.state["tail"]
         tail.append(action)
-        del tail[: -min(self.threshold * _LONGEST_CYCLE, _TAIL)]
+        del tail[: -self.threshold * _LONGEST_CYCLE]
         period, laps = self._cycle([each[0] for each in tail])
         if not period:
             return []

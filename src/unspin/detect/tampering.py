@@ -38,6 +38,7 @@ class Tampering(Detector):
     """
 
     rule = "tampering"
+    loop = False
     keys = {
         "tampering.enabled": ("flag", True, "notice tests that were edited until they pass"),
         "tampering.strict": ("flag", False, "only where no source was edited since the last pass either"),

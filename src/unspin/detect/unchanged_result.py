@@ -20,14 +20,16 @@ _SILENT_KINDS = ("build", "lint", "type")
 
 
 class UnchangedResult(Detector):
-    """Fires when one failing command, or one run of a program, gave the same output that often across edits.
+    """Fires when one failing command, or one run of a program, gave the same output that often
+    across edits.
 
     Only repeats with an edit since the last one count, and no edit and no other output
     resets them: one agent ran one script 42 times with 37 identical outputs between 43
     edits. Never counted: passed tests, linters, builds, version control, reads, servers,
     polling, and outputs that only say that it was done. A passed test ends all streaks.
 
-    State: ``clock`` counts edits; ``commands[command][result] = [count, clock, indices]``. Default threshold 5 (``loop.unchanged_results``).
+    State: ``clock`` counts edits; ``commands[command][result] = [count, clock, indices]``.
+    Default threshold 5 (``loop.unchanged_results``).
     """
 
     rule = "unchanged_result"

@@ -51,8 +51,7 @@ def read(step: Step, event: ToolResult, place: Place, settings: Values) -> None:
         if line.checks or event.failed:
             failing = failing_tests(event.output, _MAX_FAILING)
         step.checks = [
-            _result(check, event, failing, read_summaries=settings["checks.read_summaries"])
-            for check in line.checks
+            _result(check, event, failing, read_summaries=settings["checks.read_summaries"]) for check in line.checks
         ]
     if step.failed or any(check.failed for check in step.checks) or _reports_failure(event):
         _read_failure(step, event.output, failing)
@@ -82,9 +81,7 @@ def _is_opaque(line: Line) -> bool:
     )
 
 
-def _result(
-    check: Check, event: ToolResult, failing: list[FailingTest], *, read_summaries: bool
-) -> CheckResult:
+def _result(check: Check, event: ToolResult, failing: list[FailingTest], *, read_summaries: bool) -> CheckResult:
     recorded = _recorded(check, event)
     result = CheckResult(
         recorded[0] if recorded else check.kind,
@@ -92,13 +89,7 @@ def _result(
         outcome(check, event, failing),
         scratch=check.kind == "run" and file_role(check.script) == "scratch",
     )
-    if (
-        result.outcome == UNKNOWN
-        and read_summaries
-        and check.piped
-        and check.kind == "test"
-        and not event.background
-    ):
+    if result.outcome == UNKNOWN and read_summaries and check.piped and check.kind == "test" and not event.background:
         seen = summary(event.output)
         if seen is not None:
             result.shown = FAILED if seen.failed or seen.errors else PASSED if seen.passed else ""
@@ -136,9 +127,7 @@ def _recorded(check: Check, event: ToolResult) -> tuple[str, int] | None:
     if check.runner != "unspin check":
         return None
     command = check.command.strip("\"'")
-    return next(
-        ((kind, status) for known, kind, status in event.recorded if known[: len(command)] == command), None
-    )
+    return next(((kind, status) for known, kind, status in event.recorded if known[: len(command)] == command), None)
 
 
 def _no_verdict(status: int, check: Check) -> bool:
@@ -166,12 +155,7 @@ def _read_failure(step: Step, output: str, failing: list[FailingTest]) -> None:
     found = ([first] if first is not None else []) + error_lines(output, _MAX_ERRORS)
     named = {digest(normalise_error(each)): each.strip()[:EXCERPT] for each in reversed(found)}
     step.errors = [[name, named[name]] for name in reversed(named)][:_MAX_ERRORS]
-    if (
-        step.checks
-        and not any(check.failed for check in step.checks)
-        and first is not None
-        and _is_time_out(first)
-    ):
+    if step.checks and not any(check.failed for check in step.checks) and first is not None and _is_time_out(first):
         step.errors = []
     step.error_count = count_errors(output)
     step.failing = [

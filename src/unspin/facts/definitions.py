@@ -1,28 +1,31 @@
 """The names that a piece of source defines, in any of the common languages, by the look of its lines.
 
-Used to see whether what a test no longer asks about is code that the session removed. A guess, line by line:
-a name too many makes the guard quieter, never louder.
+Used to see whether what a test no longer asks about is code that the session removed. A guess, line by
+line: a name too many makes the guard quieter, never louder.
 """
 
-import re
+from unspin.facts.patterns import pattern
 
 _MAX_LINE = 1000
 
-_DEFINED = re.compile(
-    r"\b(?:def|defp|defmodule|defmacrop?|class|function\*?|func|fn|fun|struct|enum|trait|interface|type|module|mod"
+_DEFINED = pattern(
+    r"\b(?:def|defp|defmodule|defmacrop?|class|function\*?|func|fn|fun|struct|enum|trait|interface|type"
+    r"|module|mod"
     r"|namespace|protocol|object|record|macro_rules!|const|let|var|val|static|union|impl)[ \t]+"
     r"(?:\([^()]{0,80}\)[ \t]*)?(?:mut[ \t]+|self\.)?([A-Za-z_$][\w$]*[?!]?)"
 )
-_ASSIGNED = re.compile(
+_ASSIGNED = pattern(
     r"(?:export[ \t]+(?:default[ \t]+)?)?([A-Za-z_]\w*)[ \t]*(?::[ \t]*[\w.\[\], |]{1,60})?=(?![=>])"
 )
-_METHOD = re.compile(
-    r"[ \t]*(?:(?:public|private|protected|internal|static|async|final|abstract|override|virtual|readonly|export|inline"
+_METHOD = pattern(
+    r"[ \t]*(?:(?:public|private|protected|internal|static|async|final|abstract|override|virtual|readonly"
+    r"|export|inline"
     r"|extern|unsafe|get|set|synchronized|constexpr|suspend|open)[ \t]+){0,5}"
     r"(?:[A-Za-z_][\w<>,.:\[\]?*&]{0,80}[ \t]+[*&]?)?([A-Za-z_$][\w$]*)[ \t]*\([^;{}]{0,200}\)[^;{}=]{0,80}\{"
 )
-_MEMBER = re.compile(r"\b(?:exports|this|self|prototype)\.([A-Za-z_$][\w$]*)[ \t]*=(?![=>])")
-_EXPORTED = re.compile(r"\bexport[ \t]*\{([^}]{0,500})\}|\b__all__[ \t]*=[ \t]*\[([^\]]{0,500})\]")
+_MEMBER = pattern(r"\b(?:exports|this|self|prototype)\.([A-Za-z_$][\w$]*)[ \t]*=(?![=>])")
+_EXPORTED = pattern(r"\bexport[ \t]*\{([^}]{0,500})\}|\b__all__[ \t]*=[ \t]*\[([^\]]{0,500})\]")
+_NAME = pattern(r"[A-Za-z_$][\w$]*")
 _COMMENT = ("//", "*", "/*", "# ", "#!", "--")
 _NO_NAMES = frozenset(
     (
@@ -61,7 +64,9 @@ _NO_NAMES = frozenset(
 
 
 def defined_names(text: str) -> "set[str]":
-    """Functions, classes, methods, variables, constants and exports that the text defines. Linear, never raises."""
+    """Functions, classes, methods, variables, constants and exports that the text defines. Linear, never
+    raises.
+    """
     out: set[str] = set()
     for line in text.splitlines():
         line = line[:_MAX_LINE]
@@ -69,12 +74,12 @@ def defined_names(text: str) -> "set[str]":
             continue
         out.update(found.group(1) for found in _DEFINED.finditer(line))
         out.update(found.group(1) for found in _MEMBER.finditer(line))
-        for pattern in (_ASSIGNED, _METHOD):
-            found = pattern.match(line)
+        for beginning in (_ASSIGNED, _METHOD):
+            found = beginning.match(line)
             if found:
                 out.add(found.group(1))
         for found in _EXPORTED.finditer(line):
-            out.update(re.findall(r"[A-Za-z_$][\w$]*", found.group(1) or found.group(2) or ""))
+            out.update(name.group() for name in _NAME.finditer(found.group(1) or found.group(2) or ""))
     return out - _NO_NAMES
 
 

@@ -306,9 +306,7 @@ class _Scan:
         body = raw[1:].strip()
         if body and not _is_stop(body):
             if not self._in_e:
-                self._e_place = body.startswith(
-                    'File "'
-                )  # of an error of syntax; its message is further down
+                self._e_place = body.startswith('File "')  # of an error of syntax; its message is further down
                 if not self._e_place:
                     self._add(_ERROR, self._continued(at, body) if body.endswith(":") else body)
             elif self._e_place and _exception_name(body):
@@ -531,9 +529,7 @@ _CD = pattern(
 )
 _SPAWN = pattern(r"(?:^|[:,] )(?:posix_)?spawn '?[^\s'`]+'?(?: E[A-Z]{3,10})?")
 _MODULE = pattern(r"\S*python[\d.]*(?:\.exe)?: No module named \S+")
-_DENIED = pattern(
-    r"(?:-?bash|sh|zsh|/bin/\w+|dash|ksh|fish)(?:: line \d+|: \d+)?: .{1,200}: Permission denied$"
-)
+_DENIED = pattern(r"(?:-?bash|sh|zsh|/bin/\w+|dash|ksh|fish)(?:: line \d+|: \d+)?: .{1,200}: Permission denied$")
 
 
 def environment_error(output: str) -> str | None:

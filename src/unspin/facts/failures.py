@@ -39,9 +39,7 @@ class Summary:
 
     __slots__ = ("errors", "failed", "passed", "runner", "skipped")
 
-    def __init__(
-        self, runner: str, passed: int = 0, failed: int = 0, errors: int = 0, skipped: int = 0
-    ) -> None:
+    def __init__(self, runner: str, passed: int = 0, failed: int = 0, errors: int = 0, skipped: int = 0) -> None:
         self.runner = runner
         self.passed = passed
         self.failed = failed
@@ -145,9 +143,7 @@ _UNITTEST = pattern(r"(?:FAIL|ERROR): (\S+) \(([^()]+)\)(.*)$")
 _GO = pattern(r"--- FAIL: (\S+)(?: \(\d+(?:\.\d+)?s\))?$")
 _CARGO = pattern(r"test (\S.*?) \.\.\. FAILED(?: .*)?$")
 _CARGO_NEXTEST = pattern(r"(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT) \[ *\d+(?:\.\d+)?s\] (?:\( *\d+/\d+\) )?(\S.*)$")
-_SUREFIRE = pattern(
-    r"\[ERROR\] {2,4}([A-Za-z_$][\w.$]*(?:\.|->)[\w$]+(?:\[[^\]]*\])?)(?::\d+)?(?: (.*)|».*)?$"
-)
+_SUREFIRE = pattern(r"\[ERROR\] {2,4}([A-Za-z_$][\w.$]*(?:\.|->)[\w$]+(?:\[[^\]]*\])?)(?::\d+)?(?: (.*)|».*)?$")
 _SUREFIRE_MARK = pattern(
     r"(?:\[ERROR\] )?([A-Za-z_$][\w.$]*(?:\([\w.$]+\))?(?:\[[^\]]*\])?)"
     r" +(?:--|-|Time elapsed:) ?.*<<< (?:FAILURE|ERROR)!$"
@@ -407,21 +403,15 @@ _UNITTEST_END = pattern(r"(OK|FAILED)(?: \(([a-z ]+=\d+(?:, [a-z ]+=\d+)*)\))?$"
 _JS_SUMMARY = pattern(r"Tests:? {1,12}(\d+ (?:failed|passed|skipped|todo|pending|total).*)$")
 _CARGO_SUMMARY = pattern(r"test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _NEXTEST_SUMMARY = pattern(r"Summary \[ *[\d.]+s\] +\d+(?:/\d+)? tests? run: (.*)$")
-_GO_PACKAGE = pattern(
-    r"(ok|FAIL)[ \t]+[\w./@~-]+(?:[ \t]+(?:\(cached\)|\d+(?:\.\d+)?s|\[[\w ]+\])(?:[ \t].*)?)?$"
-)
+_GO_PACKAGE = pattern(r"(ok|FAIL)[ \t]+[\w./@~-]+(?:[ \t]+(?:\(cached\)|\d+(?:\.\d+)?s|\[[\w ]+\])(?:[ \t].*)?)?$")
 _SUREFIRE_SUMMARY = pattern(
     r"(?:\[(?:ERROR|WARNING|INFO)\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+)"
     r"(?:, Skipped: (\d+))?(.*)$"
 )
 _GRADLE_SUMMARY = pattern(r"(\d+) tests? completed, (\d+) failed(?:, (\d+) skipped)?$")
 _RSPEC_SUMMARY = pattern(r"(\d+) examples?, (\d+) failures?(?:, (\d+) (errors?|pending).*)?$")
-_EXUNIT_SUMMARY = pattern(
-    r"(?:\d+ \w+, )*(\d+) tests?, (\d+) failures?(?:, (\d+) (?:skipped|excluded|invalid))*$"
-)
-_DOTNET_SUMMARY = pattern(
-    r"(?:Passed|Failed)! +- +Failed: +(\d+), +Passed: +(\d+), +Skipped: +(\d+), +Total: +\d+"
-)
+_EXUNIT_SUMMARY = pattern(r"(?:\d+ \w+, )*(\d+) tests?, (\d+) failures?(?:, (\d+) (?:skipped|excluded|invalid))*$")
+_DOTNET_SUMMARY = pattern(r"(?:Passed|Failed)! +- +Failed: +(\d+), +Passed: +(\d+), +Skipped: +(\d+), +Total: +\d+")
 _DOTNET_SHORT = pattern(r"(?:Passed|Failed)! +- +Failed: +(\d+), +Passed: +(\d+)")
 _PHPUNIT_OK = pattern(r"OK \((\d+) tests?, \d+ assertions?\)$")
 _PHPUNIT_BAD = pattern(r"Tests: (\d+), Assertions: \d+((?:, [A-Za-z ]+: \d+)*)\.$")
@@ -494,11 +484,7 @@ def summary(output: str) -> Summary | None:
             if match:
                 _block(open_block, found, "node", match.group(1), int(match.group(2)))
             continue
-        if (
-            first in "oF"
-            and line is stripped
-            and stripped.startswith(("ok  ", "ok \t", "ok\t", "FAIL\t", "FAIL "))
-        ):
+        if first in "oF" and line is stripped and stripped.startswith(("ok  ", "ok \t", "ok\t", "FAIL\t", "FAIL ")):
             match = _GO_PACKAGE.match(stripped)
             if match and ("\t" in stripped or stripped.startswith("ok  ")):
                 good = match.group(1) == "ok"
@@ -591,9 +577,7 @@ def _tests_line(line: str) -> Summary | None:
     if match:
         counts = {name.strip(): int(number) for name, number in _LABELLED.findall(match.group(2))}
         failed, broken, skipped = counts.get("Failures", 0), counts.get("Errors", 0), counts.get("Skipped", 0)
-        return Summary(
-            "phpunit", max(int(match.group(1)) - failed - broken - skipped, 0), failed, broken, skipped
-        )
+        return Summary("phpunit", max(int(match.group(1)) - failed - broken - skipped, 0), failed, broken, skipped)
     return None
 
 

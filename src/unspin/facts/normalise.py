@@ -78,9 +78,7 @@ _HEX = pattern(r"(?<![0-9A-Za-z])0[xX][0-9a-fA-F]+")
 _TEMP_ROOT = pattern(
     r"^(?:/private)?/(?:tmp|var/tmp|dev/shm|var/folders/[^/]+/[^/]+/[TC])/|[/\\](?:Temp|TEMP|temp|tmp)[/\\]"
 )
-_TEMP_NAME = pattern(
-    r"^(?:tmp[a-z0-9_]{8}|tmp\.[A-Za-z0-9]{6,12}|tmp-?[A-Za-z0-9]{6,12}|tmp[-_]\d+[-_A-Za-z0-9]*)$"
-)
+_TEMP_NAME = pattern(r"^(?:tmp[a-z0-9_]{8}|tmp\.[A-Za-z0-9]{6,12}|tmp-?[A-Za-z0-9]{6,12}|tmp[-_]\d+[-_A-Za-z0-9]*)$")
 _VOLATILE_PREFIXES = (
     "thread",
     "worker",
@@ -276,9 +274,7 @@ def _transitions(part: str) -> int:
 
 # ---------------------------------------------------------------------------- the identity of a whole output
 
-_OUT_HASH = pattern(
-    r"(?<![0-9a-zA-Z_.])(?=[0-9a-f]{0,63}[a-f])(?=[0-9a-f]{0,63}\d)[0-9a-f]{7,64}(?![0-9a-zA-Z_])"
-)
+_OUT_HASH = pattern(r"(?<![0-9a-zA-Z_.])(?=[0-9a-f]{0,63}[a-f])(?=[0-9a-f]{0,63}\d)[0-9a-f]{7,64}(?![0-9a-zA-Z_])")
 _OUT_HEX = pattern(r"(?<![0-9a-zA-Z])0x[0-9a-fA-F]{6,16}(?![0-9a-zA-Z])")
 _OUT_DURATION = pattern(
     r"(?<![\w.])(?:\d{1,4}(?:m|min|h) ?)?\d{1,12}(?:\.\d{1,9})?"

@@ -31,9 +31,38 @@ _MAX_NOISE = 12  # error-looking lines remembered of each
 _MAX_RED = 120  # tests remembered as red before the first edit
 
 _ACKNOWLEDGING = frozenset(
-    "ok okay done success successful successfully succeeded updated created written wrote saved generated built"
-    " finished complete completed passed copied started stopped removed deleted installed formatted exported"
-    " loaded ready true yes".split()
+    [
+        "ok",
+        "okay",
+        "done",
+        "success",
+        "successful",
+        "successfully",
+        "succeeded",
+        "updated",
+        "created",
+        "written",
+        "wrote",
+        "saved",
+        "generated",
+        "built",
+        "finished",
+        "complete",
+        "completed",
+        "passed",
+        "copied",
+        "started",
+        "stopped",
+        "removed",
+        "deleted",
+        "installed",
+        "formatted",
+        "exported",
+        "loaded",
+        "ready",
+        "true",
+        "yes",
+    ]
 )
 
 

@@ -1,17 +1,18 @@
-"""What kind of file a path is: a test, a snapshot, a fixture, source, a document, configuration, data, scratch.
+"""What kind of file a path is: test, snapshot, fixture, source, document, configuration, data, scratch.
 
-Decided by the path alone. What it does not know: what stands in the file, and where the project begins: callers
-give the path relative to the project wherever they can, so that a folder above the project (`~/tests/proj`)
-decides nothing.
+Decided by the path alone. What it does not know: what stands in the file, and where the project begins:
+callers give the path relative to the project wherever they can, so that a folder above the project
+(`~/tests/proj`) decides nothing.
 
-Order of the answers, first that fits: a temporary folder; the person's own patterns; a named configuration file;
-snapshots; fixtures; a name that a test runner collects; a scratch name (`repro.py`); a test folder; the extension.
+Order of the answers, first that fits: a temporary folder; the person's own patterns; a named configuration
+file; snapshots; fixtures; a name that a test runner collects; a scratch name (`repro.py`); a test folder;
+the extension.
 
-`src/test_utils.py` is a test: pytest and unittest collect that name wherever it lies, and a module that ships under
-it must still lose an assertion before anything is said about it.
+`src/test_utils.py` is a test: pytest and unittest collect that name wherever it lies, and a module that
+ships under it must still lose an assertion before anything is said about it.
 """
 
-import re
+from unspin.facts.patterns import IGNORECASE, pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,43 +22,40 @@ _ROLES: "dict[str, frozenset[str]]" = {}
 
 # What runners collect by name, whatever the folder; that it is code is asked apart.
 _TEST_NAMES = (
-    re.compile(
+    pattern(
         r"(?:.*[._-]tests?|tests?|.*_unittests?|runtests|.*[._](?:cy|e2e|e2e-spec|e2e-test|test-d))\.\w+\Z",
-        re.I,
+        IGNORECASE,
     ),
-    re.compile(r"(?:tests?[_-].*)\.(?!go\Z)\w+\Z", re.I),  # Go collects `*_test.go` only
+    pattern(r"(?:tests?[_-].*)\.(?!go\Z)\w+\Z", IGNORECASE),  # Go collects `*_test.go` only
     # `pod_spec.go`, `table_spec.py` and `KeySpec.java` are source: `spec` counts where its runners live.
-    re.compile(r"(?:.*[._-]spec|spec)\.(?:[cm]?[jt]sx?|rb|lua|moon|cr|vue|coffee|dart|php)\Z", re.I),
+    pattern(r"(?:.*[._-]spec|spec)\.(?:[cm]?[jt]sx?|rb|lua|moon|cr|vue|coffee|dart|php)\Z", IGNORECASE),
     # Camel case needs its capital letter: `LatestTest.java` is a test, `Latest.java` is not.
-    re.compile(
-        r"(?:\w+(?:Tests?|TestCase)|\w*[a-z0-9]IT(?:Case)?|Tests?[A-Z]\w*)\.(?:java|kt|kts|groovy|scala|cs|fs|vb)\Z"
+    pattern(
+        r"(?:\w+(?:Tests?|TestCase)|\w*[a-z0-9]IT(?:Case)?|Tests?[A-Z]\w*)\.(?:java|kt|kts|groovy|scala|cs|fs"
+        r"|vb)\Z"
     ),
-    re.compile(r"\w+(?:Tests?|TestCase)\.(?:swift|php|m|mm|cpp|cc|hs)\Z"),
-    re.compile(r"\w+Specs?\.(?:groovy|scala|kt|kts|hs|swift|js)\Z"),
-    re.compile(r"\w+Suite\.scala\Z|\w+_SUITE\.erl\Z|conftest\.py\Z"),
+    pattern(r"\w+(?:Tests?|TestCase)\.(?:swift|php|m|mm|cpp|cc|hs)\Z"),
+    pattern(r"\w+Specs?\.(?:groovy|scala|kt|kts|hs|swift|js)\Z"),
+    pattern(r"\w+Suite\.scala\Z|\w+_SUITE\.erl\Z|conftest\.py\Z"),
 )
-_TEST_EXTENSION = re.compile(r"\.(?:bats|t|phpt|feature|robot|slt|tftest\.hcl|cy\.[jt]sx?)\Z", re.IGNORECASE)
-_SNAPSHOT_NAME = re.compile(
-    r"\.(?:snap|snap\.new|snapshot|ambr|storyshot|golden|approved\.\w+|verified\.\w+|received\.\w+)\Z|_golden\.\w+\Z"
+_TEST_EXTENSION = pattern(r"\.(?:bats|t|phpt|feature|robot|slt|tftest\.hcl|cy\.[jt]sx?)\Z", IGNORECASE)
+_SNAPSHOT_NAME = pattern(
+    r"\.(?:snap|snap\.new|snapshot|ambr|storyshot|golden|approved\.\w+|verified\.\w+|received\.\w+)\Z"
+    r"|_golden\.\w+\Z"
     r"|\.golden\.\w+\Z|\.expected(?:\.\w+)?\Z",
-    re.IGNORECASE,
+    IGNORECASE,
 )
-_SNAPSHOT_IN_TESTS = re.compile(
-    r"\.(?:stderr|stdout|out|baseline|ref)\Z|(?:^|[._-])expected[._-]", re.IGNORECASE
-)
-_CONFIG_NAME = re.compile(
+_SNAPSHOT_IN_TESTS = pattern(r"\.(?:stderr|stdout|out|baseline|ref)\Z|(?:^|[._-])expected[._-]", IGNORECASE)
+_CONFIG_NAME = pattern(
     r".+\.config\.\w+\Z|.+\.conf\.\w+\Z|\..+rc(?:\.\w+)?\Z|(?:ts|js)config(?:\..+)?\.json\Z"
-    r"|requirements[\w.-]*\.txt\Z|vitest\.\w+\.ts\Z|dockerfile(?:\..+)?\Z|\.env(?:\..+)?\Z|jest[.-]setup\.\w+\Z",
-    re.IGNORECASE,
+    r"|requirements[\w.-]*\.txt\Z|vitest\.\w+\.ts\Z|dockerfile(?:\..+)?\Z|\.env(?:\..+)?\Z"
+    r"|jest[.-]setup\.\w+\Z",
+    IGNORECASE,
 )
-_SCRATCH_NAME = re.compile(
-    r"(?:repro|reproduce[rs]?|reproduction|scratch|mre)(?:[-_.\d].*)?\.\w+\Z", re.IGNORECASE
-)
-_SCRATCH_NAME_AT_TOP = re.compile(r"(?:debug|poc|tmp|temp|try|demo_bug)(?:[-_.\d].*)?\.\w+\Z", re.IGNORECASE)
-_DOTTED_TEST_FOLDER = re.compile(r"\w[\w.]*\.(?:\w*Tests?|Specs?)\Z|\w*[a-z0-9]Tests\Z")
-_TEMP_ROOT = re.compile(
-    r"(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)/|[a-z]:/(?:.*/)?temp/", re.IGNORECASE
-)
+_SCRATCH_NAME = pattern(r"(?:repro|reproduce[rs]?|reproduction|scratch|mre)(?:[-_.\d].*)?\.\w+\Z", IGNORECASE)
+_SCRATCH_NAME_AT_TOP = pattern(r"(?:debug|poc|tmp|temp|try|demo_bug)(?:[-_.\d].*)?\.\w+\Z", IGNORECASE)
+_DOTTED_TEST_FOLDER = pattern(r"\w[\w.]*\.(?:\w*Tests?|Specs?)\Z|\w*[a-z0-9]Tests\Z")
+_TEMP_ROOT = pattern(r"(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)/|[a-z]:/(?:.*/)?temp/", IGNORECASE)
 
 
 def _lists() -> "dict[str, frozenset[str]]":
@@ -74,8 +72,8 @@ def file_role(path: str, extra_tests: "Sequence[str]" = ()) -> str:
 
     `path` is relative to the project where the caller can say so; both kinds of slash are read.
     `extra_tests` (setting `tampering.test_paths`) adds patterns to the built-in ones: `*` and `?` within one
-    component, `**` over components; a bare folder name means that folder anywhere, a path with a slash starts at
-    the project, and a folder means everything below it. Never raises.
+    component, `**` over components. A bare folder name means that folder anywhere, a path with a slash starts
+    at the project, and a folder means everything below it. Never raises.
     """
     lists = _lists()
     path = path.replace("\\", "/")

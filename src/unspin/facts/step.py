@@ -203,7 +203,7 @@ class Step(Plain):
 
     def failed_check(self) -> CheckResult | None:
         """Return the first check that failed for certain, linters left out."""
-        return next((check for check in self.checks if check.failed and check.kind != "lint"), None)
+        return next((check for check in self.checks if check.outcome == FAILED and check.kind != "lint"), None)
 
     def failures_left(self) -> int:
         """Return how much is failing: tests where they are named, else error lines."""

@@ -128,9 +128,7 @@ class Guard:
             self._state["project"] = project
         self.reader = Reader(self.settings, self._state["project"], self._state["reader"])
         self._state["reader"] = self.reader.state
-        self._rounds = {
-            agent: [Step.load(each) for each in steps] for agent, steps in self._state["rounds"].items()
-        }
+        self._rounds = {agent: [Step.load(each) for each in steps] for agent, steps in self._state["rounds"].items()}
         self._detectors = [
             each(self.settings, self._state["detectors"].get(each.rule))
             for each in DETECTORS
@@ -141,9 +139,7 @@ class Guard:
     def state(self) -> dict[str, Any]:
         """All that the guard remembers, as plain data. Copy it before the next event."""
         self._state["detectors"].update({each.rule: each.state for each in self._detectors})
-        self._state["rounds"] = {
-            agent: [step.dump() for step in steps] for agent, steps in self._rounds.items()
-        }
+        self._state["rounds"] = {agent: [step.dump() for step in steps] for agent, steps in self._rounds.items()}
         return self._state
 
     @property
@@ -157,11 +153,7 @@ class Guard:
         if self.mode != "guard" or not self.settings["loop.block_ignored"]:
             return []
         standing = self._state["standing"].values()
-        return [
-            each["file"]
-            for each in standing
-            if each["blocks"] and not self._is_muted(each["rule"], each["file"])
-        ]
+        return [each["file"] for each in standing if each["blocks"] and not self._is_muted(each["rule"], each["file"])]
 
     def streaks(self) -> list[dict[str, Any]]:
         """Return what is being counted, longest first: rule, what it is about, count, threshold."""
@@ -277,11 +269,7 @@ class Guard:
         streak = 0
         if found.kind:
             streak = passes.get("test", 0) + (passes.get(found.kind, 0) if found.kind != "test" else 0)
-        subject = (
-            self.reader.place.relative(found.subject)
-            if found.file == found.subject
-            else digest(found.subject)
-        )
+        subject = self.reader.place.relative(found.subject) if found.file == found.subject else digest(found.subject)
         return f"{found.rule}:{subject}:{self._state['episode']}.{streak}"
 
     # -- responses ---------------------------------------------------------------------
@@ -343,8 +331,7 @@ class Guard:
 
     def _is_muted(self, rule: str, file: str) -> bool:
         return any(
-            rule == muted and about in ("", file, self.reader.place.relative(file))
-            for muted, about in self.muted
+            rule == muted and about in ("", file, self.reader.place.relative(file)) for muted, about in self.muted
         )
 
     def _is_covered(self, found: Detection) -> bool:

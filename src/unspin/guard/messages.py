@@ -6,6 +6,8 @@ breaks are taken out, it is shortened, and it stands in quotes.
 
 from __future__ import annotations
 
+from unspin.detect import LOOP_RULES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unspin.detect import Detection
@@ -96,9 +98,7 @@ def refusal(file: str, reason: str, now: Situation) -> str:
 
 def stop(file: str, refusals: int, now: Situation) -> str:
     """Return the text with which a turn is stopped."""
-    return (
-        f"Unspin: stopped after {refusals} refusals: loop on {now.file(file)}. The user decides how to go on."
-    )
+    return f"Unspin: stopped after {refusals} refusals: loop on {now.file(file)}. The user decides how to go on."
 
 
 def _loop(what: str, now: Situation, todo: str = "Stop editing and ask the user now:") -> str:
@@ -119,9 +119,7 @@ def _rejected_edits(found: Detection, now: Situation) -> str:
 
 
 def _recurring_error(found: Detection, now: Situation) -> str:
-    return _loop(
-        f"the same error {found.count} times with edits in between: {quote(found.details['error'])}", now
-    )
+    return _loop(f"the same error {found.count} times with edits in between: {quote(found.details['error'])}", now)
 
 
 def _repeated_action(found: Detection, now: Situation) -> str:
@@ -133,9 +131,7 @@ def _repeated_action(found: Detection, now: Situation) -> str:
 
 
 def _unchanged_result(found: Detection, now: Situation) -> str:
-    return _loop(
-        f"{quote(found.details['command'])} gave the same output {found.count} times across edits", now
-    )
+    return _loop(f"{quote(found.details['command'])} gave the same output {found.count} times across edits", now)
 
 
 def _oscillation(found: Detection, now: Situation) -> str:
@@ -174,9 +170,10 @@ def _bloat(found: Detection, now: Situation) -> str:
 def _other(found: Detection, now: Situation) -> str:
     """Say a rule that has no wording of its own yet."""
     about = f" on {now.file(found.file)}" if found.file else ""
-    return _loop(
-        f"{found.rule.replace('_', ' ')}{about}, {found.count} times", now, "Stop and ask the user now:"
-    )
+    what = f"{found.rule.replace('_', ' ')}{about}, {found.count} times"
+    if found.rule in LOOP_RULES:
+        return _loop(what, now, "Stop and ask the user now:")
+    return f"Unspin: {what}. Tell the user before going on."
 
 
 _NUDGES = {

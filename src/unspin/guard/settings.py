@@ -127,15 +127,13 @@ def _texts(value: Any) -> bool:
 
 
 def _commands(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        kind in CHECK_KINDS and _texts(each) for kind, each in value.items()
-    )
+    return isinstance(value, dict) and all(kind in CHECK_KINDS and _texts(each) for kind, each in value.items())
 
 
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "mode": (lambda value: value in MODES, "one of " + ", ".join(f'"{mode}"' for mode in MODES)),
     "count": (lambda value: _whole(value) and 1 <= value < 10**9, "a whole number from 1"),
-    "laps": (lambda value: _whole(value) and 3 <= value < 10**9, "a whole number from 3"),
+    "laps": (lambda value: _whole(value) and 3 <= value <= 10, "a whole number from 3 to 10"),
     "natural": (lambda value: _whole(value) and 0 <= value < 10**9, "a whole number from 0"),
     "share": (
         lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1,
