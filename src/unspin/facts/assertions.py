@@ -1,14 +1,13 @@
 """One assertion of a test, reduced to what it asks: how strongly, of which value, with which negation.
 
 The vocabulary of the common test frameworks is in `assertions.json`, as the names of matchers by kind. Two
-assertions are compared by their kinds, literals and negation, never by the names of variables: `holds(old, new)`
-says whether `new` still asks what `old` asked.
+assertions are compared by their kinds, literals and negation, never by the names of variables: `holds(old,
+new)` says whether `new` still asks what `old` asked.
 
 What it does not know: statements and files (`statements`, `test_changes`), and what a name stands for.
 """
 
-import re
-
+from unspin.facts.patterns import IGNORECASE, pattern
 from unspin.facts.statements import BLOCK, NUMBER, OPERATOR, STRING, WORD, Statement
 
 TYPE_CHECKING = False
@@ -19,11 +18,10 @@ if TYPE_CHECKING:
     Token = tuple[str, str]
     Tokens = list[Token]
 
-_HUGE_TOLERANCE: "Final" = (
-    0.1  # of the expected value: an approximation that allows this much pins nothing down
-)
+_HUGE_TOLERANCE: "Final" = 0.1  # of the expected value: an approximation that allows this much pins nothing down
 
-# How much a matcher asks: 5 pins the value down, 2 says only that there is one or that it is not another, 0 always
+# How much a matcher asks: 5 pins the value down, 2 says only that there is one or that it is not another,
+# 0 always
 # holds. A matcher that is not known has no strength and is taken to be as good as any.
 _STRENGTH: "Final" = {
     "eq": 5,
@@ -81,25 +79,26 @@ _CONSTANTS: "Final" = {
 }
 _VOID: "Final" = (["none"], ["false"], [NUMBER + "0.0"], [STRING], ["empty"])
 
-_NAMED = re.compile(  # an assertion by its name; what must be called to be one is asked apart
+_NAMED = pattern(  # an assertion by its name; what must be called to be one is asked apart
     r"\w*assert\w*|XCTUnwrap|expect|expect[A-Z_]\w*|EXPECT_\w+|CHECK(?:_\w+)?|REQUIRE(?:_\w+)?|BOOST_TEST\w*"
-    r"|\w*_(?:CHECK|REQUIRE)\w*|QCOMPARE\w*|QVERIFY\w*|QEXPECT\w*|[sS]hould(?:[A-Z_]\w*)?|refute\w*|must_\w+|wont_\w+"
+    r"|\w*_(?:CHECK|REQUIRE)\w*|QCOMPARE\w*|QVERIFY\w*|QEXPECT\w*|[sS]hould(?:[A-Z_]\w*)?|refute\w*"
+    r"|must_\w+|wont_\w+"
     r"|is_expected|andExpect\w*"
 )
-_ANY_CASE_ASSERT = re.compile(r"\w*assert\w*", re.IGNORECASE)
-_NO_ASSERTION = re.compile(
-    r"(?:expected|expectation|assertion)\w*|\w*(?:assertion_?error|assertions?|expectations?)", re.IGNORECASE
+_ANY_CASE_ASSERT = pattern(r"\w*assert\w*", IGNORECASE)
+_NO_ASSERTION = pattern(
+    r"(?:expected|expectation|assertion)\w*|\w*(?:assertion_?error|assertions?|expectations?)", IGNORECASE
 )
-_SUFFIXED = re.compile(
-    r"(?:[sS]hould|must_|wont_|is_expected)"
-)  # `x shouldBe 3`: the subject stands before it
-_PREFIX = re.compile(
-    r"xctassert|assertthat|assert|refute|andexpect|expect|check|require|should|must|wont|not|to|been|be|is|that|have|has"
+_SUFFIXED = pattern(r"(?:[sS]hould|must_|wont_|is_expected)")  # `x shouldBe 3`: the subject stands before it
+_PREFIX = pattern(
+    r"xctassert|assertthat|assert|refute|andexpect|expect|check|require|should|must|wont|not|to|been|be"
+    r"|is|that|have|has"
     r"|does|test|boost|debug|prop|ck|cr"
 )
 _NEGATING_PREFIX = ("refute", "wont", "not")
-_FAILS = re.compile(
-    r"(?:t|tb|b)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\(|(?:pytest|self|this|Assert|Assertions|assert)\.[fF]ail\("
+_FAILS = pattern(
+    r"(?:t|tb|b)\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\(|(?:pytest|self|this|Assert|Assertions"
+    r"|assert)\.[fF]ail\("
     r"|fail\(|raise AssertionError|XCTFail\(|flunk\b"
 )
 
@@ -124,15 +123,20 @@ def words(name: str) -> "frozenset[str]":
 class Assertion:
     """One assertion, reduced to what it asks.
 
-    kind: `eq`, `cmp`, `contain`, ... or `other`; strength: see above, None where the matcher is not known;
-    op: for `cmp` which; literals: all in it, in order; expected: those that are the expected value;
-    by_name: the expected value is a name and no literal; errors: the classes that `raises` names;
-    shape: the tokens with names left out; ors, ands, wildcards: how many of them there are.
+    kind: `eq`, `cmp`, `contain`, ... or `other`.
+    strength: how much that asks, see `_STRENGTH`; None where the matcher is not known.
+    op: which comparison, for `cmp`.
+    literals, expected: all in it, in order, and those of them that are the expected value.
+    by_name, by_variable: the expected value holds no literal; it is a single lower-case name.
+    errors: the classes that `raises` names.
+    shape: the tokens with names and values left out.
+    ors, ands, wildcards: how many of them there are.
     """
 
     __slots__ = (
         "ands",
         "by_name",
+        "by_variable",
         "errors",
         "expected",
         "key",
@@ -161,6 +165,7 @@ class Assertion:
         self.literals: list[str] = []
         self.expected: list[str] = []
         self.by_name = False
+        self.by_variable = False
         self.errors: frozenset[str] = frozenset()
         self.names: list[str] = []
         self.ors = 0
@@ -168,7 +173,8 @@ class Assertion:
         self.wildcards = 0
 
 
-# ------------------------------------------------------------------------------------------------------ tokens
+# ------------------------------------------------------------------------------------------------------
+# tokens
 
 
 def key_of(tokens: "Iterable[Token]") -> str:
@@ -176,7 +182,9 @@ def key_of(tokens: "Iterable[Token]") -> str:
 
 
 def clean(tokens: "Tokens") -> "Tokens":
-    """Without what formatters and wrappers change: trailing commas, `await`, time limits; signs join numbers."""
+    """Without what formatters and wrappers change: trailing commas, `await`, time limits; signs join
+    numbers.
+    """
     ignored = words("ignored arguments")
     out: Tokens = []
     size = len(tokens)
@@ -266,7 +274,9 @@ def close(tokens: "Tokens", at: int) -> int:
 
 
 def literals_of(tokens: "Tokens") -> "list[str]":
-    """Numbers, strings, true, false and null. An index, a key in brackets and a selector are names, not values."""
+    """Numbers, strings, true, false and null. An index, a key in brackets and a selector are names, not
+    values.
+    """
     selectors = words("selectors")
     out: list[str] = []
     size = len(tokens)
@@ -277,12 +287,7 @@ def literals_of(tokens: "Tokens") -> "list[str]":
             if constant:
                 out.append(constant)
         elif kind in (NUMBER, STRING):
-            if (
-                1 < i < size - 1
-                and tokens[i - 1][1] == "["
-                and tokens[i + 1][1] == "]"
-                and _is_operand(tokens[i - 2])
-            ):
+            if 1 < i < size - 1 and tokens[i - 1][1] == "[" and tokens[i + 1][1] == "]" and _is_operand(tokens[i - 2]):
                 continue
             if kind == STRING and i > 1 and tokens[i - 1][1] == "(":
                 call = tokens[i - 2][1]
@@ -297,7 +302,8 @@ def has_names(tokens: "Iterable[Token]") -> bool:
     return any(kind == WORD and value not in _CONSTANTS for kind, value in tokens)
 
 
-# ------------------------------------------------------------------------------------------------- recognition
+# -------------------------------------------------------------------------------------------------
+# recognition
 
 
 def find(tokens: "Tokens", language: str) -> int:
@@ -314,11 +320,7 @@ def find(tokens: "Tokens", language: str) -> int:
     if first == "raise" and size > 1 and tokens[1][1] == "AssertionError":
         return 1
     for i in range(size):
-        if (
-            tokens[i][0] == WORD
-            and (i == 0 or tokens[i - 1][1] not in declares)
-            and _asserts(tokens, i, language)
-        ):
+        if tokens[i][0] == WORD and (i == 0 or tokens[i - 1][1] not in declares) and _asserts(tokens, i, language):
             return i
     return -1
 
@@ -358,18 +360,21 @@ def _asserts(tokens: "Tokens", i: int, language: str) -> bool:
         return bool(next_kind) or before in (".", ")")
     starts = i == 0 or before in (":", ";", "{", "then", "do", "@", "#", "?")
     return starts and (
-        next_kind in (WORD, STRING, NUMBER, BLOCK)
-        or following in ("[", "{", "-", "$", "^", "%", "~", ":", "@")
+        next_kind in (WORD, STRING, NUMBER, BLOCK) or following in ("[", "{", "-", "$", "^", "%", "~", ":", "@")
     )
 
 
 def is_failure(compact: str) -> bool:
-    """Whether a statement only fails: `t.Fatal(..)`, `self.fail(..)`; what is asserted is the condition above it."""
+    """Whether a statement only fails: `t.Fatal(..)`, `self.fail(..)`; what is asserted is the condition
+    above it.
+    """
     return bool(_FAILS.match(compact))
 
 
 def kind_of(name: str) -> "tuple[str, bool]":
-    """The kind of a matcher by its name, and whether the name negates it; `("", False)` where it is not known."""
+    """The kind of a matcher by its name, and whether the name negates it; `("", False)` where it is not
+    known.
+    """
     plain = name.lower().replace("_", "").replace(".", "")
     kind = _kinds.get(plain)
     if kind:
@@ -392,7 +397,8 @@ def kind_of(name: str) -> "tuple[str, bool]":
     return "", negated
 
 
-# --------------------------------------------------------------------------------------------------- judgement
+# ---------------------------------------------------------------------------------------------------
+# judgement
 
 
 def judge(raw: "Tokens", order: int, language: str) -> Assertion:
@@ -430,6 +436,8 @@ def judge(raw: "Tokens", order: int, language: str) -> Assertion:
         kind = op
         left, right = tokens[inner[0] : compared], tokens[compared + 1 : max(inner[1], compared + 1)]
         expected = left if has_names(right) and not has_names(left) else right
+        if kind == "eq" and any(k == WORD and kind_of(v)[0] == "approx" for k, v in expected):
+            kind = "approx"  # `x == pytest.approx(0.3)`
     elif kind in ("true", "false"):
         inside = tokens[inner[0] : inner[1]]
         if inside and inside[0][1] in ("!", "not"):
@@ -469,6 +477,8 @@ def judge(raw: "Tokens", order: int, language: str) -> Assertion:
     out.literals = literals
     out.expected = wanted
     out.by_name = has_names(expected) and not wanted
+    asked = expected[1:-1] if len(expected) == 3 and expected[0][1] == "(" else expected
+    out.by_variable = out.by_name and len(asked) == 1 and asked[0][1].islower()
     _count_words(out, tokens, at, matcher)
     _set_strength(out)
     if (bare or group[0] >= 0) and _always_holds(out, bare):
@@ -544,25 +554,20 @@ def _is_bare(tokens: "Tokens", at: int, word: str, language: str) -> bool:
     )
 
 
-def _bare_body(
-    tokens: "Tokens", at: int, group: "tuple[int, int]", language: str
-) -> "tuple[Tokens, tuple[int, int]]":
+def _bare_body(tokens: "Tokens", at: int, group: "tuple[int, int]", language: str) -> "tuple[Tokens, tuple[int, int]]":
     """The condition alone, without the message after it."""
     opening = at + 2 if tokens[at + 1 : at + 2] == [(OPERATOR, "!")] and group[0] == at + 2 else at + 1
-    if group[0] == opening and group[1] >= len(tokens) - 1:
-        body = tokens[group[0] + 1 : group[1]]
-    else:
-        body = tokens[at + 1 :]
+    body = tokens[group[0] + 1 : group[1]] if group[0] == opening and group[1] >= len(tokens) - 1 else tokens[at + 1 :]
     if language != "shell":
         body = (split(body) or [[]])[0]
     out = [*tokens[: at + 1], *body]
     return out, (at + 1, len(out))
 
 
-def _matcher(
-    tokens: "Tokens", at: int, level: "list[int]", group: "tuple[int, int]"
-) -> "tuple[str, bool, int]":
-    """Kind, negation and place of the matcher: the last one that is known of the chain, else the word itself."""
+def _matcher(tokens: "Tokens", at: int, level: "list[int]", group: "tuple[int, int]") -> "tuple[str, bool, int]":
+    """Kind, negation and place of the matcher: the last one that is known of the chain, else the word
+    itself.
+    """
     word = tokens[at][1]
     lower = word.lower()
     matcher = at
@@ -583,9 +588,7 @@ def _matcher(
         return kind, negated, matcher
     arguments = split(tokens[group[0] + 1 : group[1]])
     pieces: list[str] = []
-    if (
-        lower.startswith("should") and arguments and arguments[0][0][0] == STRING
-    ):  # Cypress: should("have.text", ..)
+    if lower.startswith("should") and arguments and arguments[0][0][0] == STRING:  # Cypress: should("have.text", ..)
         pieces = arguments[0][0][1].split(".")
     elif len(arguments) > 1:  # Hamcrest, Dart: assertThat(x, is(3))
         pieces = [value for k, value in arguments[1][:6] if k == WORD]
@@ -716,7 +719,8 @@ def _always_holds(out: Assertion, bare: bool) -> bool:
     return all(value == "true" for value in values) or (bare and values[0] not in ("false", "none"))
 
 
-# -------------------------------------------------------------------------------------------------- comparison
+# --------------------------------------------------------------------------------------------------
+# comparison
 
 
 def within(part: "Iterable[str]", whole: "Iterable[str]") -> bool:
@@ -732,21 +736,15 @@ def within(part: "Iterable[str]", whole: "Iterable[str]") -> bool:
 
 
 def holds(old: Assertion, new: Assertion) -> bool:
-    """Whether `new` asks at least what `old` asked; where that cannot be told, of the two answers the quiet one."""
+    """Whether `new` asks at least what `old` asked; where that cannot be told, of the two answers the quiet
+    one.
+    """
     if old.strength == 0:
         return True
     if new.strength == 0 or new.ors > old.ors or new.wildcards > old.wildcards:
         return False
-    if (
-        old.kind == "eq"
-        and old.expected == ["none"]
-        and not old.negated
-        and new.kind == "contain"
-        and new.negated
-    ):
-        return all(
-            value[1:] in old.names for value in new.literals
-        )  # `"x" in it` is false: `it.x` is not there
+    if old.kind == "eq" and old.expected == ["none"] and not old.negated and new.kind == "contain" and new.negated:
+        return all(value[1:] in old.names for value in new.literals)  # `"x" in it` is false: `it.x` is not there
     same = sorted(old.literals) == sorted(new.literals)
     if old.kind == "cmp" == new.kind:
         return _is_bound(old, new, same)
@@ -756,9 +754,7 @@ def holds(old: Assertion, new: Assertion) -> bool:
         if new.strength < old.strength and not (same and old.kind == "approx"):
             return False
         if old.kind == new.kind and old.negated != new.negated:  # `is not None`, then `== 5`
-            return (
-                old.kind == "eq" and old.negated and old.expected == ["none"] and "none" not in new.expected
-            )
+            return old.kind == "eq" and old.negated and old.expected == ["none"] and "none" not in new.expected
         if old.kind != new.kind and old.strength == new.strength:
             return False
         if old.kind == "truth" and new.kind == "eq" and not _same_truth(old, new):
@@ -782,13 +778,11 @@ def holds(old: Assertion, new: Assertion) -> bool:
             return True
         if old.kind != "eq":
             return _shares_subject(old, new)
-        return (not old.expected and old.by_name) or _adds_keys_only(old, new)
+        return old.by_variable or _adds_keys_only(old, new)
     if old.kind == "approx" == new.kind:
         return _is_close(old, new)
     if old.kind == new.kind and old.expected and new.by_name:  # a literal gave way to a named constant
-        return any(name.isupper() and len(name) > 1 for name in new.names) and within(
-            new.literals, old.literals
-        )
+        return any(name.isupper() and len(name) > 1 for name in new.names) and within(new.literals, old.literals)
     return False
 
 
@@ -859,9 +853,7 @@ def _has_minus(assertion: Assertion) -> bool:
 
 def _is_close(old: Assertion, new: Assertion) -> bool:
     """Whether an approximation still pins down the value that was asked for."""
-    in_digits = any(
-        "close" in v.lower() or "almost" in v.lower() or v == "places" for k, v in new.tokens if k == WORD
-    )
+    in_digits = any("close" in v.lower() or "almost" in v.lower() or v == "places" for k, v in new.tokens if k == WORD)
     if old.kind == "approx":
         before, after = _numbers(old.literals), _numbers(new.literals)
         changed = [(x, y) for x, y in zip(before, after, strict=False) if x != y]

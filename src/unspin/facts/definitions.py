@@ -14,9 +14,7 @@ _DEFINED = pattern(
     r"|namespace|protocol|object|record|macro_rules!|const|let|var|val|static|union|impl)[ \t]+"
     r"(?:\([^()]{0,80}\)[ \t]*)?(?:mut[ \t]+|self\.)?([A-Za-z_$][\w$]*[?!]?)"
 )
-_ASSIGNED = pattern(
-    r"(?:export[ \t]+(?:default[ \t]+)?)?([A-Za-z_]\w*)[ \t]*(?::[ \t]*[\w.\[\], |]{1,60})?=(?![=>])"
-)
+_ASSIGNED = pattern(r"(?:export[ \t]+(?:default[ \t]+)?)?([A-Za-z_]\w*)[ \t]*(?::[ \t]*[\w.\[\], |]{1,60})?=(?![=>])")
 _METHOD = pattern(
     r"[ \t]*(?:(?:public|private|protected|internal|static|async|final|abstract|override|virtual|readonly"
     r"|export|inline"

@@ -106,8 +106,7 @@ def file_role(path: str, extra_tests: "Sequence[str]" = ()) -> str:
     ):
         return "snapshot"
     if low != "conftest.py" and (
-        known & lists["fixture_folders"]
-        or (in_tests and not is_code and known & lists["fixture_folders_in_tests"])
+        known & lists["fixture_folders"] or (in_tests and not is_code and known & lists["fixture_folders_in_tests"])
     ):
         return "fixture"
     if named_by_person:

@@ -1,13 +1,14 @@
 """Source text of any language, cut into statements: tokens without comments, white space and quote style.
 
-This is no parser. It knows strings, comments, brackets, blocks and line ends well enough to put the lines of one
-call together and to keep a block's statements apart from the statement that opens it. Snippets that begin or end
-in the middle are read as far as they go. One pass, linear in the text, never raises.
+This is no parser. It knows strings, comments, brackets, blocks and line ends well enough to put the lines
+of one call together and to keep a block's statements apart from the statement that opens it. Snippets that
+begin or end in the middle are read as far as they go. One pass, linear in the text, never raises.
 
-What it does not know: grammar. Where a brace is a block and where a literal is a guess from the token before it.
+What it does not know: grammar. Where a brace is a block and where a literal is a guess from the token
+before it.
 """
 
-import re
+from unspin.facts.patterns import DOTALL, MULTILINE, pattern
 
 WORD, NUMBER, STRING, OPERATOR, BLOCK = "w", "n", "s", "o", "b"
 
@@ -36,7 +37,7 @@ _COMMENT = {
     "erlang": "%",
 }
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"(?P<nl>\r\n|\n|\r)|(?P<ws>[^\S\r\n]+)"
     r"|(?P<triple>[rRbBfFuU]{0,2}(?:\"\"\"|'''))"
     r"|(?P<raw>r#+\")"
@@ -44,35 +45,39 @@ _TOKEN = re.compile(
     r"|(?P<tick>`)"
     r"|(?P<num>\d[\w]*(?:\.\d[\w]*)?(?:(?<=[eE])[+-]\d+)?)"
     r"|(?P<word>[^\W\d][\w$]*|\$[\w$]*)"
-    r"|(?P<op>\\.|===|!==|==|!=|<=>|<=|>=|=>|->|&&|\|\||::|:=|\?\.|\.\.\.|\.\.|=~|!~|\|>|<-|\+=|-=|/\*|//|--|.)"
+    r"|(?P<op>\\.|===|!==|==|!=|<=>|<=|>=|=>|->|&&|\|\||::|:=|\?\.|\.\.\.|\.\.|=~|!~|\|>|<-|\+=|-=|/\*|//"
+    r"|--|.)"
 )
-_DOUBLE = re.compile(r"(?:[^\"\\\r\n]|\\.|\\\r?\n)*+")
-_SINGLE = re.compile(r"(?:[^'\\\r\n]|\\.|\\\r?\n)*+")
-_TICKED = re.compile(r"\\.|`|\$\{|[{}]|\\\n", re.DOTALL)
-_REGEX = re.compile(r"/(?![*/])(?:[^/\\\r\n\[]|\\.|\[(?:[^\]\\\r\n]|\\.)*+\])++/[a-z]*")
-_CHAR = re.compile(r"'(?:\\[^'\n]{1,8}|[^'\\\n])'")
-_LINE_END = re.compile(r"[\r\n]|\Z")
-_REGEX_AFTER = re.compile(r"[(,=:\[!&|?{};]|=>|&&|\|\||[!=]==?|=~|!~|->|return|and|or|not")
-_JOINS_NEXT = re.compile(r"=|===?|!==?|&&|\|\||\.|=>|:=|\+|\?\.|::|and|or|not")
-_STARTS_JOINED = re.compile(r"\s*(?=\.(?!\d)[A-Za-z_]|\?\.|&&|\|\||\|>|::|->|===?\s|!==?\s|[?:]\s\S)")
-_OPENS_BLOCK = re.compile(r"\s*(?=\{\s*$)", re.MULTILINE)  # the brace of a block on a line of its own
-_LITERAL_AFTER = re.compile(
-    r"[=(\[,:?+$]|:=|\|\||&&|\.\.\.|return|import|export|const|let|var|default|yield|await|in|of|case|typeof|from"
+_DOUBLE = pattern(r"(?:[^\"\\\r\n]|\\.|\\\r?\n)*+")
+_SINGLE = pattern(r"(?:[^'\\\r\n]|\\.|\\\r?\n)*+")
+_TICKED = pattern(r"\\.|`|\$\{|[{}]|\\\n", DOTALL)
+_REGEX = pattern(r"/(?![*/])(?:[^/\\\r\n\[]|\\.|\[(?:[^\]\\\r\n]|\\.)*+\])++/[a-z]*")
+_CHAR = pattern(r"'(?:\\[^'\n]{1,8}|[^'\\\n])'")
+_LINE_END = pattern(r"[\r\n]|\Z")
+_REGEX_AFTER = pattern(r"[(,=:\[!&|?{};]|=>|&&|\|\||[!=]==?|=~|!~|->|return|and|or|not")
+_JOINS_NEXT = pattern(r"=|===?|!==?|&&|\|\||\.|=>|:=|\+|\?\.|::|and|or|not")
+_STARTS_JOINED = pattern(r"\s*(?=\.(?!\d)[A-Za-z_]|\?\.|&&|\|\||\|>|::|->|===?\s|!==?\s|[?:]\s\S)")
+_OPENS_BLOCK = pattern(r"\s*(?=\{\s*$)", MULTILINE)  # the brace of a block on a line of its own
+_LITERAL_AFTER = pattern(
+    r"[=(\[,:?+$]|:=|\|\||&&|\.\.\.|return|import|export|const|let|var|default|yield|await|in|of|case"
+    r"|typeof|from"
 )
-_HEADS = re.compile(  # words that open a block, first or last before the brace
-    r"if|for|while|switch|match|else|try|catch|finally|do|func|fn|fun|def|class|struct|impl|trait|mod|enum|interface"
-    r"|type|namespace|module|union|unsafe|loop|select|go|defer|pub|void|static|public|private|protected|internal"
-    r"|async|test|suite|describe|extern|object|override|open|abstract|sealed|template|using|lock|foreach|TEST(?:_\w+)?"
+_HEADS = pattern(  # words that open a block, first or last before the brace
+    r"if|for|while|switch|match|else|try|catch|finally|do|func|fn|fun|def|class|struct|impl|trait|mod"
+    r"|enum|interface"
+    r"|type|namespace|module|union|unsafe|loop|select|go|defer|pub|void|static|public|private|protected"
+    r"|internal"
+    r"|async|test|suite|describe|extern|object|override|open|abstract|sealed|template|using|lock|foreach"
+    r"|TEST(?:_\w+)?"
     r"|SECTION|SCENARIO|GIVEN|WHEN|THEN|SUBCASE"
 )
-_PYTHON_LOOK = re.compile(
-    r"^[ \t]*(?:def|class|async def|if|for|with|elif|else|try|except)\b[^\n{]*:[ \t]*(?:#.*)?$"
-    r"|^[ \t]*(?:assert |from \S+ import|@pytest)|self\.",
-    re.MULTILINE,
+# How a line of a snippet looks whose file name is not known.
+_PYTHON_LOOK = pattern(
+    r"(?:def|class|async def|if|for|with|elif|else|try|except)\b[^{]*:$|assert |from \S+ import|@pytest"
+    r"|self\."
 )
-_RUBY_LOOK = re.compile(r"^[ \t]*(?:end|require ['\"].*|.*\bdo(?: \|.*\|)?)[ \t]*$", re.MULTILINE)
-_HASH_LOOK = re.compile(r"^[ \t]*# \S", re.MULTILINE)
-_BRACE_LOOK = re.compile(r"[{;][ \t]*$|^[ \t]*//|=>|\bconst |\bexpect\(", re.MULTILINE)
+_RUBY_LOOK = pattern(r"end$|require ['\"]|(?:it|describe|context) .*\bdo$")
+_BRACE_LOOK = pattern(r"//|const |(?:await )?expect\(|.*(?:[{;]|=>)$")
 
 
 class Statement:
@@ -100,18 +105,23 @@ class Text:
 
 
 def language_of(path: str, text: str) -> str:
-    """The family of languages that decides about comments and braces, by extension, else by the look of the text."""
+    """The family of languages that decides about comments and braces, by extension, else by the look of the
+    text.
+    """
     known = _LANGUAGES.get(path.rpartition(".")[2].lower() if "." in path else "")
     if known:
         return known
-    sample = text[:20000]
-    if _BRACE_LOOK.search(sample):
-        return "js"
-    if _PYTHON_LOOK.search(sample):
-        return "python"
-    if _RUBY_LOOK.search(sample):
-        return "ruby"
-    return "python" if _HASH_LOOK.search(sample) else "js"
+    hashes = False
+    for line in text[:20_000].splitlines():
+        line = line[:200].strip()
+        if _BRACE_LOOK.match(line):
+            return "js"
+        if _PYTHON_LOOK.match(line):
+            return "python"
+        if _RUBY_LOOK.match(line):
+            return "ruby"
+        hashes = hashes or line.startswith("# ")
+    return "python" if hashes else "js"
 
 
 def read(text: str, language: str) -> Text:
@@ -207,11 +217,7 @@ def read(text: str, language: str) -> Text:
             if text.startswith(mark, end):
                 put(STRING, text[pos:end], at)
                 pos = end + 1
-            elif (
-                mark == '"'
-                and language in ("ruby", "elixir", "shell", "hash", "braces")
-                and '"' not in unclosed
-            ):
+            elif mark == '"' and language in ("ruby", "elixir", "shell", "hash", "braces") and '"' not in unclosed:
                 end = text.find('"', end)  # strings over several lines
                 if end < 0:
                     unclosed.add('"')
@@ -243,9 +249,7 @@ def read(text: str, language: str) -> Text:
             pos = end + 2
             continue
         if value[0] == comment[0] and text.startswith(comment, at):
-            if not (
-                comment == "#" and language in ("shell", "hash") and at > 0 and not text[at - 1].isspace()
-            ):
+            if not (comment == "#" and language in ("shell", "hash") and at > 0 and not text[at - 1].isspace()):
                 end_found = _LINE_END.search(text, at)
                 end = end_found.start() if end_found else size
                 out.comments.append(text[at + len(comment) : end])
@@ -330,11 +334,7 @@ def _opens_block(current: "Statement | None", brackets: "list[str]", language: s
     first = tokens[0][1]
     if kind == BLOCK or last in (")", "=>", "->"):
         return True
-    if (
-        first in ("if", "for", "switch", "while", "guard")
-        and not brackets
-        and last not in ("=", ":=", ",", "return")
-    ):
+    if first in ("if", "for", "switch", "while", "guard") and not brackets and last not in ("=", ":=", ",", "return"):
         return True
     if kind in (STRING, NUMBER):
         return not brackets and first in ("@", "describe", "it", "test", "context", "suite")

@@ -1,19 +1,19 @@
 """What an edit did to a test: assertions removed or altered, skips added, tests deleted.
 
-Read for the rule `tampering`: a test that was made to pass by changing what it asks. Precision comes before recall:
-renamed identifiers, moved blocks, other set-up code, another framework for the same expectation and stricter
-assertions are no weakening; a changed expected value, a weaker matcher, a lost assertion and a skip are.
+Read for the rule `tampering`: a test that was made to pass by changing what it asks. Precision comes
+before recall: renamed identifiers, moved blocks, other set-up code, another framework for the same
+expectation and stricter assertions are no weakening; a changed expected value, a weaker matcher, a lost
+assertion and a skip are.
 
-How: both texts are cut into statements (`statements`). Statements that stand in both are set aside, whatever their
-order. The assertions that are left are paired, the likeliest first, and each pair is judged by its literals, matcher
-and negation (`assertions.holds`). Statements that are no assertions count where they hold expected values: rows of a
-test table, and what is assigned to a name such as `expected` or `want`.
+How: both texts are cut into statements (`statements`). Statements that stand in both are set aside,
+whatever their order. The assertions that are left are paired, the likeliest first, and each pair is judged
+by its literals, matcher and negation (`assertions.holds`). Statements that are no assertions count where
+they hold expected values: rows of a test table, and what is assigned to a name such as `expected` or
+`want`.
 
-What it does not know: whether the change was right. Nor does it see an expected value that is computed elsewhere, or
-literals of set-up code, which are inputs.
+What it does not know: whether the change was right. Nor does it see an expected value that is computed
+elsewhere, or literals of set-up code, which are inputs.
 """
-
-import re
 
 from unspin.facts import assertions
 from unspin.facts.assertions import (
@@ -28,6 +28,7 @@ from unspin.facts.assertions import (
     words,
 )
 from unspin.facts.definitions import defined_names, removed_names
+from unspin.facts.patterns import IGNORECASE, pattern
 from unspin.facts.statements import BLOCK, NUMBER, OPERATOR, STRING, WORD, Statement, Text, language_of, read
 
 TYPE_CHECKING = False
@@ -43,18 +44,20 @@ _MAX_NAMES: "Final" = 40
 _MAX_PAIRS: "Final" = 40_000  # assertions compared each with each; beyond that only near neighbours are
 _NEAR: "Final" = 40
 
-_EXPECTED_NAME = re.compile(
-    r"(?:^|_)(?:expected|expect|wanted|want|golden|exp)(?:_|$)|^(?:expected|want|golden)[A-Z]|Expected(?:[A-Z]|$)|Want$"
+_EXPECTED_NAME = pattern(
+    r"(?:^|_)(?:expected|expect|wanted|want|golden|exp)(?:_|$)|^(?:expected|want|golden)[A-Z]"
+    r"|Expected(?:[A-Z]|$)|Want$"
     r"|(?:^|_)(?:EXPECTED|WANT|GOLDEN)(?:_|$)"
 )
-_TEST_MARK = re.compile(
-    r"(?:@|\[|#\[)(?:[\w.:]+[.:])?(?:test|Test|ParameterizedTest|RepeatedTest|Fact|Theory|TestMethod|TestCase|rstest"
+_TEST_MARK = pattern(
+    r"(?:@|\[|#\[)(?:[\w.:]+[.:])?(?:test|Test|ParameterizedTest|RepeatedTest|Fact|Theory|TestMethod"
+    r"|TestCase|rstest"
     r"|test_case|DataTestMethod|wasm_bindgen_test|gtest)\b"
 )
-_FUNCTION = re.compile(r"\b(?:fn|func|fun|function|void|Task|public|def|Future)\b")
+_FUNCTION = pattern(r"\b(?:fn|func|fun|function|void|Task|public|def|Future)\b")
 
 # Patterns over a statement as one line, without the text of strings.
-_SKIP = re.compile(
+_SKIP = pattern(
     # JavaScript, Go and their like: a modifier, a method, a prefix, an option
     r"\b(?:it|test|describe|context|suite|specify|bench|t|tb|ctx|this)(?:\.[\w$]+)*"
     r"\.(?:skip|todo|fixme|skipIf|runIf|failing|fails|Skip|Skipf|SkipNow)\b"
@@ -62,39 +65,39 @@ _SKIP = re.compile(
     r"|^(?:it|test|describe|context|specify|group|testWidgets)\b.*\b(?:skip|todo|pending):(?!false|False)"
     # Python
     r"|\bmark\.(?:skip|skipif|xfail)\b|\bunittest\.(?:skip|expectedFailure|SkipTest)"
-    r"|^@(?:[\w.]+\.)?(?:skip|skipif|skipIf|skipUnless|skip_\w+|xfail|expectedFailure|Skip|wip|ignore)\b|\bskipTest\("
-    r"|\bpytest\.(?:skip|xfail|importorskip)\(|\b(?:raise|throw) (?:unittest\.)?(?:SkipTest|XCTSkip|SkipException)"
+    r"|^@(?:[\w.]+\.)?(?:skip|skipif|skipIf|skipUnless|skip_\w+|xfail|expectedFailure|Skip|wip|ignore)\b"
+    r"|\bskipTest\("
+    r"|\bpytest\.(?:skip|xfail|importorskip)\(|\b(?:raise|throw) (?:unittest\.)?(?:SkipTest|XCTSkip"
+    r"|SkipException)"
     r"|^__test__=False|\bcollect_ignore"
     # Java, Kotlin, C#, Swift
-    r"|^@(?:Ignore|Disabled\w*|EnabledIf\w*|DisabledIf\w*|PendingFeature)\b|\bassume(?:True|False|That|NoException)\("
+    r"|^@(?:Ignore|Disabled\w*|EnabledIf\w*|DisabledIf\w*|PendingFeature)\b|\bassume(?:True|False|That"
+    r"|NoException)\("
     r"|\bSkip=|\[Ignore|\[Explicit|\bAssert\.(?:Ignore|Inconclusive)\(|\.disabled\(|\bXCTSkip(?:If|Unless)?\("
     # Rust, C++, PHP, Elixir, Julia, Perl
     r"|#\[ignore|#\[cfg_attr\([^\]]*\bignore|#\[cfg\(any\(\)\)|\bGTEST_SKIP\b|\bDISABLED_\w+|^SKIP\("
     r"|\bmarkTest(?:Skipped|Incomplete)\(|->(?:skip|todo)\(|^@(?:tag|moduletag|describetag)[ :]*\"?\"?:?skip"
     r"|^@(?:test_skip|test_broken)\b|\bskip_all\b"
 )
-_SKIP_WORD = re.compile(r"^(?:skip|pending|omit|pend)\b(?![=.:])")
-_ONLY = re.compile(
+_SKIP_WORD = pattern(r"^(?:skip|pending|omit|pend)\b(?![=.:])")
+_ONLY = pattern(
     r"\b(?:it|test|describe|context|suite|specify)(?:\.[\w$]+)*\.only\b|^f(?:it|describe|context)\(\""
     r"|^(?:it|test|describe)\b.*\bonly:true|^@focus\b"
 )
-_NEVER = re.compile(r"^if ?\(?(?:false|False|0|FALSE|!true|not True)\)?(?:$|:|\{|;|then\b)|^#if 0\b")
-_SWALLOWS = re.compile(
-    r"^except(?: ?\(?(?:AssertionError|Exception|BaseException)\b[^:]*)?:(?:pass|\.\.\.|continue)?$"
-)
-_EMPTY_CATCH = re.compile(r"try\{\}catch(?:\([\w$ :.|]*\))?\{\}(?:finally\{\})?$")
-_ROW_CALLS = re.compile(
-    r"\b(?:InlineData|DataRow|TestCaseData|TestWith|pytest\.param)\(|^\[TestCase\(|#\[(?:test_)?case(?:::\w+)?\("
+_NEVER = pattern(r"^if ?\(?(?:false|False|0|FALSE|!true|not True)\)?(?:$|:|\{|;|then\b)|^#if 0\b")
+_SWALLOWS = pattern(r"^except(?: ?\(?(?:AssertionError|Exception|BaseException)\b[^:]*)?:(?:pass|\.\.\.|continue)?$")
+_EMPTY_CATCH = pattern(r"try\{\}catch(?:\([\w$ :.|]*\))?\{\}(?:finally\{\})?$")
+_ROW_CALLS = pattern(
+    r"\b(?:InlineData|DataRow|TestCaseData|TestWith|pytest\.param)\(|^\[TestCase\("
+    r"|#\[(?:test_)?case(?:::\w+)?\("
     r"|^@example\(|\bArguments\.of\(|\barguments\("
 )
-_ROW_CALL = re.compile(
-    r"InlineData|DataRow|TestCase|case|test_case|example|of|arguments|TestCaseData|TestWith|param"
-)
-_LIST_CALLS = re.compile(
+_ROW_CALL = pattern(r"InlineData|DataRow|TestCase|case|test_case|example|of|arguments|TestCaseData|TestWith|param")
+_LIST_CALLS = pattern(
     r"\bmark\.parametrize\(|\b(?:it|test|describe)(?:\.\w+)*\.each\b|@(?:CsvSource|ValueSource)\("
     r"|\bparameterized\.expand\(|\bnamed_parameters\(|\bwith_?[dD]ata\(|->with\("
 )
-_LIST_CALL = re.compile(r"parametrize|each|CsvSource|ValueSource|expand|named_parameters|with_?[dD]ata|with")
+_LIST_CALL = pattern(r"parametrize|each|CsvSource|ValueSource|expand|named_parameters|with_?[dD]ata|with")
 _NO_BRACES = ("python", "ruby", "elixir")
 _SNAPSHOT_TITLES = ("exports[", "# name:", "// ", "---", "source:", "expression:")
 
@@ -107,8 +110,8 @@ class TestChange:
     added_skips: skips, expected failures, `only`, tests commented out, returned from early or never entered.
     deleted_tests: tests and rows of test tables that are gone, neither renamed nor moved.
     added_assertions: assertions that are new or newly worded.
-    names: identifiers in what was removed or altered, at most 40, in order: the caller can see whether they name
-        code that is gone.
+    names: identifiers in what was removed or altered, at most 40, in order: the caller can see whether they
+        name code that is gone.
     """
 
     __slots__ = (
@@ -139,14 +142,10 @@ class TestChange:
 
     def weakens(self) -> bool:
         """Whether the tests now ask for less, or for something else."""
-        return bool(
-            self.removed_assertions or self.altered_assertions or self.added_skips or self.deleted_tests
-        )
+        return bool(self.removed_assertions or self.altered_assertions or self.added_skips or self.deleted_tests)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TestChange) and all(
-            getattr(self, k) == getattr(other, k) for k in self.__slots__
-        )
+        return isinstance(other, TestChange) and all(getattr(self, k) == getattr(other, k) for k in self.__slots__)
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, k) for k in self.__slots__))
@@ -174,11 +173,14 @@ def compare(before: str, after: str, path: str = "") -> TestChange:
     return _compare_parts(_Parts(read(before, language)), _Parts(read(after, language)))
 
 
-# ------------------------------------------------------------------------------------------------- reading one text
+# ------------------------------------------------------------------------------------------------- reading
+# one text
 
 
 class _Test:
-    """One test: its name, its statements and the assertions in it as keys, and how many statements do something."""
+    """One test: its name, its statements and the assertions in it as keys, and how many statements do
+    something.
+    """
 
     __slots__ = ("body", "keys", "name", "real")
 
@@ -245,11 +247,7 @@ class _Parts:
 
             if start >= 0:
                 assertion = None
-                if (
-                    assertions.is_failure(compact)
-                    and head
-                    and head.tokens[0][1] in ("if", "unless", "elif", "else")
-                ):
+                if assertions.is_failure(compact) and head and head.tokens[0][1] in ("if", "unless", "elif", "else"):
                     if id(head) not in conditions:
                         conditions.add(id(head))
                         assertion = assertions.judge_condition(head, order)
@@ -298,11 +296,7 @@ class _Parts:
         if following.column != statement.column or following.tokens[0][1] in words("after a return"):
             return False
         above = statements[order - 1] if order else None
-        return (
-            above is None
-            or above.column >= statement.column
-            or above.tokens[0][1] not in words("before a return")
-        )
+        return above is None or above.column >= statement.column or above.tokens[0][1] not in words("before a return")
 
     # --- expected values outside of assertions
 
@@ -319,11 +313,7 @@ class _Parts:
             return True
         if _LIST_CALLS.search(compact):
             for i in range(len(tokens) - 1):
-                if (
-                    tokens[i][0] == WORD
-                    and _LIST_CALL.fullmatch(tokens[i][1])
-                    and self._take_list(tokens, i + 1)
-                ):
+                if tokens[i][0] == WORD and _LIST_CALL.fullmatch(tokens[i][1]) and self._take_list(tokens, i + 1):
                     return True
         for i in range(min(len(tokens), 6)):
             if tokens[i][0] == WORD and tokens[i][1].lower().lstrip("_") in words("table names"):
@@ -407,9 +397,7 @@ class _Parts:
 
     # --- assertions that cannot fail
 
-    def _take_swallowed(
-        self, statement: Statement, compact: str, order: int, tries: "list[tuple[int, int]]"
-    ) -> None:
+    def _take_swallowed(self, statement: Statement, compact: str, order: int, tries: "list[tuple[int, int]]") -> None:
         while tries and tries[-1][0] > statement.column:
             tries.pop()
         if compact == "try:":
@@ -431,9 +419,10 @@ class _Parts:
         for assertion in self.assertions:
             statement = self.text.statements[assertion.order]
             parent = statement.parent
-            if parent is not None and statement.block == 1 and parent.tokens[0][1] == "try":
-                if (id(parent), 2) not in busy and _EMPTY_CATCH.match(_compact(parent.tokens)):
-                    self.swallowed.append(assertion.key)
+            if parent is None or statement.block != 1 or parent.tokens[0][1] != "try":
+                continue
+            if (id(parent), 2) not in busy and _EMPTY_CATCH.match(_compact(parent.tokens)):
+                self.swallowed.append(assertion.key)
 
 
 def _compact(tokens: "Tokens", limit: int = 60) -> str:
@@ -472,7 +461,9 @@ def _names_expected(token: "tuple[str, str]") -> bool:
 
 
 def _value_end(tokens: "Tokens", start: int, whole: bool) -> int:
-    """Where a value ends: at a comma or a closing bracket of its level; `whole` takes all elements of a tuple."""
+    """Where a value ends: at a comma or a closing bracket of its level; `whole` takes all elements of a
+    tuple.
+    """
     depth = 0
     for i in range(start, len(tokens)):
         kind, value = tokens[i]
@@ -554,7 +545,8 @@ def _called_test(tokens: "Tokens", compact: str, language: str) -> "str | None":
     return compact if language == "ruby" and tokens[0][1] in ("it", "specify") and len(tokens) > 1 else None
 
 
-# ----------------------------------------------------------------------------------------------- comparing two texts
+# ----------------------------------------------------------------------------------------------- comparing
+# two texts
 
 
 def _counted(values: "Iterable[str]") -> "dict[str, int]":
@@ -608,9 +600,7 @@ def _compare_parts(before: _Parts, after: _Parts) -> TestChange:
     names: dict[str, None] = {}
     for assertion in altered + lost:
         for name in assertion.names:
-            if name not in words("common words") and not (
-                name.startswith("to") and assertions.kind_of(name)[0]
-            ):
+            if name not in words("common words") and not (name.startswith("to") and assertions.kind_of(name)[0]):
                 names.setdefault(name)
     for name in row_names + expected_names:
         names.setdefault(name)
@@ -636,9 +626,7 @@ def _is_error_check(assertion: Assertion) -> bool:
     )
 
 
-def _without_renamed(
-    removed: "list[Assertion]", added: "list[Assertion]"
-) -> "tuple[list[Assertion], list[Assertion]]":
+def _without_renamed(removed: "list[Assertion]", added: "list[Assertion]") -> "tuple[list[Assertion], list[Assertion]]":
     """Set aside what differs in identifiers only."""
     by_shape: dict[str, list[Assertion]] = {}
     for new in reversed(added):
@@ -656,9 +644,7 @@ def _without_renamed(
     return left, [new for new in added if id(new) not in used]
 
 
-def _without_held(
-    removed: "list[Assertion]", added: "list[Assertion]"
-) -> "tuple[list[Assertion], list[Assertion]]":
+def _without_held(removed: "list[Assertion]", added: "list[Assertion]") -> "tuple[list[Assertion], list[Assertion]]":
     """Set aside what another assertion still asks, the likeliest first."""
     left: list[Assertion] = []
     free = dict.fromkeys(range(len(added)))
@@ -701,15 +687,15 @@ def _spelt_out(assertion: Assertion, parts: _Parts) -> Assertion:
     if not any(kind == WORD and value in constants for kind, value in tokens):
         return assertion
     spelt = [
-        constants[value] if kind == WORD and value in constants and (i == 0 or tokens[i - 1][1] != ".") else (kind, value)
+        constants[value]
+        if kind == WORD and value in constants and (i == 0 or tokens[i - 1][1] != ".")
+        else (kind, value)
         for i, (kind, value) in enumerate(tokens)
     ]
     return assertions.judge(spelt, assertion.order, parts.text.language)
 
 
-def _without_spread(
-    removed: "list[Assertion]", added: "list[Assertion]", values: "list[str]"
-) -> "list[Assertion]":
+def _without_spread(removed: "list[Assertion]", added: "list[Assertion]", values: "list[str]") -> "list[Assertion]":
     """Set aside assertions that became several, rows of a table, or a named expected value."""
     sound = [new for new in added if new.strength != 0]
     if not removed or not sound:
@@ -721,16 +707,13 @@ def _without_spread(
     for old in removed:
         if old.kind == "eq" and old.literals and any(new.negated == old.negated for new in exact):
             parts = sum(1 for new in exact[:_NEAR] if set(new.literals) & set(old.literals))
-            if (values or (parts > 1 and len(sound) > len(removed))) and all(have.get(value, 0) > 0 for value in old.literals):
+            if (values or (parts > 1 and len(sound) > len(removed))) and all(
+                have.get(value, 0) > 0 for value in old.literals
+            ):
                 for value in old.literals:
                     have[value] -= 1
                 continue
-        if (
-            old.ands
-            and len(sound) > 1
-            and set(old.names) <= spread_names
-            and all(v in have for v in old.literals)
-        ):
+        if old.ands and len(sound) > 1 and set(old.names) <= spread_names and all(v in have for v in old.literals):
             continue
         left.append(old)
     return left
@@ -772,16 +755,9 @@ def _compare_rows(before: _Parts, after: _Parts) -> "tuple[int, int, list[str], 
         return 0, 0, values, []
     asked = _counted(value for assertion in after.assertions for value in assertion.literals)
     if not rest:  # rows that became assertions of their own
-        left = [
-            row for row in left if not literals_of(row) or not all(asked.get(v) for v in literals_of(row))
-        ]
+        left = [row for row in left if not literals_of(row) or not all(asked.get(v) for v in literals_of(row))]
     altered = min(len(left), len(rest))
-    names = [
-        value
-        for row in left[:50]
-        for kind, value in row
-        if kind == WORD and value not in words("common words")
-    ]
+    names = [value for row in left[:50] for kind, value in row if kind == WORD and value not in words("common words")]
     return len(left) - altered, altered, values, names
 
 
@@ -828,7 +804,9 @@ def _compare_expected(before: _Parts, after: _Parts) -> "tuple[int, list[str], l
 
 
 def _compare_tests(before: _Parts, after: _Parts, lost: "set[str]") -> "tuple[int, int]":
-    """Tests deleted or emptied, and skips added. `lost`: the keys of the assertions that nobody asks any more."""
+    """Tests deleted or emptied, and skips added. `lost`: the keys of the assertions that nobody asks any
+    more.
+    """
     old_names, new_names = [test.name for test in before.tests], [test.name for test in after.tests]
     gone = [before.tests[i] for i in _only_in(old_names, new_names)]
     came = [after.tests[i] for i in _only_in(new_names, old_names)]
@@ -930,11 +908,23 @@ def _feature(text: str) -> "tuple[list[str], int, int]":
     return steps, scenarios, skips
 
 
-# ------------------------------------------------------------------------------------------------- substitutions
+# -------------------------------------------------------------------------------------------------
+# substitutions
 
 _CLOSING: "Final" = {"{": "}", "(": ")", "[": "]", "<": ">"}
-_PIECE = re.compile(r"[=!]==?(?:\s|$)|\bto(?:\.|_)?[A-Z]\w+\(|\bassert|\bEqual|\bexpect", re.IGNORECASE)
-_TEST_START = re.compile(r"\s*(?:it|test|describe|def test\w*|func Test\w*)\b")
+_PIECE = pattern(
+    r"[=!]==?(?:\s|$)|\bto(?:Be|Equal|Have|Match|Throw|Contain|Strict)\w*|\bassert|\bEqual|\bexpect",
+    IGNORECASE,
+)
+_ASSERTING = pattern(r"\b(?:assert|expect)", IGNORECASE)
+_CHAINED = pattern(r"\s*\.?\s*(?:not\.)?to")
+_ANCHOR = pattern(r"\\[bB<>]|^\^|\$$")
+_BLANK = pattern(r"\\s[*+]?|\[\[:space:\]\][*+]?")
+_ESCAPED = pattern(r"\\([^\w\s])")
+_ANYTHING = pattern(r"\.[*+]\??")
+_GROUP = pattern(r"\\?\(([^()]*)\\?\)")
+_MATCHED = pattern(r"(?<!&)&(?!&)")
+_TEST_START = pattern(r"\s*(?:it|test|describe|def test\w*|func Test\w*)\b")
 
 
 def changes_by_sed(script: str, path: str = "") -> TestChange:
@@ -1003,6 +993,8 @@ def _sed_command(script: str, pos: int, path: str) -> "tuple[TestChange | None, 
         return _compare_substitution(old, new, address, path), end
     if command in ("d", "D", "c") and not mark.isalnum():
         gone = _plain(address)
+        if _TEST_START.match(gone):
+            return TestChange(deleted_tests=1), pos + 1
         if gone.strip().isidentifier():
             gone = gone.strip() + "(x)"
         return (compare(gone, "", path) if gone.strip() else None), pos + 1 if command != "c" else size
@@ -1027,32 +1019,36 @@ def _until(script: str, pos: int, mark: str) -> "tuple[str, int]":
     return "".join(out), -1
 
 
-def _plain(pattern: str) -> str:
+def _plain(text: str) -> str:
     """A regular expression as the text that it most likely stands for."""
-    pattern = re.sub(r"\\[bB<>]|^\^|\$$", "", pattern)
-    pattern = re.sub(r"\\s[*+]?|\[\[:space:\]\][*+]?", " ", pattern)
-    pattern = re.sub(r"\\([^\w\s])", r"\1", pattern)
-    return re.sub(r"\.[*+]\??", "_", pattern)
+    text = _ANCHOR.sub("", text)
+    text = _BLANK.sub(" ", text)
+    text = _ESCAPED.sub(r"\1", text)
+    return _ANYTHING.sub(" _ ", text)
 
 
 def _compare_substitution(old: str, new: str, address: str, path: str) -> TestChange:
     before = _plain(old)
-    after = re.sub(r"\\([^\w\s])", r"\1", new)
-    groups = re.findall(r"\\?\(([^()]*)\\?\)", old)  # what the pattern captured is kept
+    after = _ESCAPED.sub(r"\1", new)
+    groups = [found.group(1) for found in _GROUP.finditer(old)]  # what the pattern captured is kept
     for k, group in enumerate(groups[:9], 1):
         for reference in (f"\\{k}", f"${k}"):
             after = after.replace(reference, _plain(group.rstrip("\\")))
-    after = re.sub(r"(?<!&)&(?!&)", lambda _: before, after)
+    after = _MATCHED.sub(lambda _: before, after)
     change = compare(before, after, path)
     if change.weakens():
         return change
     if _PIECE.search(before) or _PIECE.search(address):  # a piece of an assertion: make it a whole one
-        head = "assert x "
-        if re.search(r"\b(?:assert|expect)", before, re.IGNORECASE):
+        head, tail = "assert x ", ""
+        if _ASSERTING.search(before):
             head = ""
-        elif re.match(r"\s*\.?\s*(?:not\.)?to", before):
+        elif _CHAINED.match(before):
             head = "expect(x)."
-        return compare(head + before.lstrip(" ."), head + after.lstrip(" .") if after.strip() else "", path)
+        if before.strip().isidentifier():
+            tail = " x" if before.strip() in ("assert", "expect") else "(x, y)"
+        return compare(
+            head + before.lstrip(" .") + tail, head + after.lstrip(" .") + tail if after.strip() else "", path
+        )
     if _TEST_START.match(before):  # `s/it(/it.skip(/`: the call is there, its argument is not
         sides = [side.rstrip("(") for side in (before, after)]
         if all(side.replace(".", "").isalnum() for side in sides):
