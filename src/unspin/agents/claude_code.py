@@ -392,8 +392,8 @@ def _context_size(payload: Mapping[str, Any]) -> ev.ContextSize | None:
     from unspin.agents.claude_transcript import last_context
 
     path = payload.get("transcript_path")
-    tokens = last_context(path) if isinstance(path, str) else None
-    return ev.ContextSize(tokens) if tokens else None
+    known = last_context(path) if isinstance(path, str) else None
+    return ev.ContextSize(*known) if known and known[0] else None
 
 
 # -- answers ---------------------------------------------------------------------------

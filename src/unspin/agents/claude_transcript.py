@@ -9,10 +9,11 @@ if TYPE_CHECKING:
 _TAIL = 256 * 1024
 
 
-def last_context(path: str) -> int | None:
-    """Return the tokens in the context as of the last model message, ``None`` where that is not known.
+def last_context(path: str) -> tuple[int, int | None] | None:
+    """Return the tokens in the context as of the last model message, and the model's window.
 
     Context is what went in (fresh, written to and read from the cache) and what came out.
+    ``None`` stands for what is not known.
     """
     for line in reversed(_tail(path).split(b"\n")):
         if b'"usage"' not in line or b'"assistant"' not in line:
@@ -22,10 +23,21 @@ def last_context(path: str) -> int | None:
             continue
         message = entry.get("message")
         usage = message.get("usage") if isinstance(message, dict) else None
-        if isinstance(usage, dict):
+        if isinstance(message, dict) and isinstance(usage, dict):
             keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-            return sum(value for key in keys if isinstance(value := usage.get(key), int))
+            tokens = sum(value for key in keys if isinstance(value := usage.get(key), int))
+            return tokens, _window(str(message.get("model")), tokens)
     return None
+
+
+def _window(model: str, tokens: int) -> int | None:
+    """Return the model's window; a context that is larger shows that the known one does not hold."""
+    import json
+
+    with open(__file__.rpartition("claude_transcript")[0] + "claude_windows.json", encoding="utf-8") as file:
+        windows = json.load(file)["windows"]
+    window = next((size for name, size in windows.items() if model.startswith(name)), None)
+    return window if window is not None and tokens <= window else None
 
 
 def _tail(path: str) -> bytes:
