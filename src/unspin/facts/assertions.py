@@ -417,6 +417,8 @@ def judge(raw: "Tokens", order: int, language: str) -> Assertion:
         kind, negated, matcher = _matcher(tokens, at, level, group)
         inner = (group[0] + 1, group[1]) if group[0] >= 0 else (at + 1, len(tokens))
         tokens, inner = _without_messages(tokens, at, matcher, group, kind, inner)
+    if kind == "raises" and matcher <= group[0]:
+        tokens, inner = _without_call(tokens, group, inner)
     out.tokens = tokens
     out.key = key_of(tokens)
 
@@ -440,11 +442,10 @@ def judge(raw: "Tokens", order: int, language: str) -> Assertion:
             kind = "approx"  # `x == pytest.approx(0.3)`
     elif kind in ("true", "false"):
         inside = tokens[inner[0] : inner[1]]
+        negated = negated != (kind == "false")
         if inside and inside[0][1] in ("!", "not"):
             negated = not negated
-        elif kind == "true":
-            call = next((v for k, v in inside if k == WORD and v in words("asking calls")), "")
-            kind = ("type" if call.startswith("is") else "contain") if call else kind
+        kind = _kind_of_call(inside) or "true"
     elif chained:
         expected = tail
     elif kind:
@@ -457,8 +458,8 @@ def judge(raw: "Tokens", order: int, language: str) -> Assertion:
             kind = literals_of(expected)[0]  # `assertEqual(x, True)`
 
     literals, wanted = literals_of(tokens), literals_of(expected)
-    if compared >= 0 and chained and truth in ("true", "false") and truth in literals:
-        literals.remove(truth)
+    if kind not in ("true", "false") and chained and truth in literals:
+        literals.remove(truth)  # `expect(x == 3).toBe(true)`
     if kind in ("true", "false") and compared < 0:
         if kind in literals and (chained or not bare) and has_names(tokens[inner[0] : inner[1]]):
             literals.remove(kind)
@@ -486,6 +487,16 @@ def judge(raw: "Tokens", order: int, language: str) -> Assertion:
     return out
 
 
+def _kind_of_call(tokens: "Tokens") -> str:
+    """What a condition asks that is a call: `isinstance(x, int)`, `text.startswith("a")`, `reflect.DeepEqual(a, b)`."""
+    for kind, value in tokens:
+        if kind == WORD and value in words("asking calls"):
+            return "type" if value in ("isinstance", "issubclass") else "contain"
+        if kind == WORD and value in words("equality calls"):
+            return "eq"
+    return ""
+
+
 def judge_condition(head: Statement, order: int) -> Assertion:
     """What `if got != 3 { t.Errorf(..) }` asks: the opposite of its condition."""
     tokens = [token for token in clean_condition(head.tokens) if token[0] != BLOCK]
@@ -497,6 +508,10 @@ def judge_condition(head: Statement, order: int) -> Assertion:
         elif out.kind != "trivial":
             out.negated = not out.negated
         out.ors, out.ands = out.ands, out.ors
+        if (WORD, "Diff") in head.tokens and STRING in out.expected:  # `if diff := cmp.Diff(want, got); diff != ""`
+            out.literals.remove(STRING)
+            out.expected = []
+            out.names = [value for kind, value in head.tokens if kind == WORD]
         _set_strength(out)
     out.shape = "|".join((out.kind, str(out.negated), out.op, *(v for k, v in tokens if k == OPERATOR)))
     return out
@@ -600,8 +615,10 @@ def _matcher(tokens: "Tokens", at: int, level: "list[int]", group: "tuple[int, i
         if found:
             kind = found
             negated = negated != flips
-    if not kind and len(arguments) == 2 and lower in ("assertthat", "expect"):
-        kind = "eq" if lower == "expect" else "true"
+    if not kind and lower == "expect" and len(arguments) == 2:
+        kind = "eq"
+    elif not kind and (lower == "assertthat" or (level[:1] and tokens[level[0]][1] == "That")):
+        kind = "true"
     return kind, negated, matcher
 
 
@@ -677,6 +694,26 @@ def _without_messages(
             joined.append((OPERATOR, ","))
         joined.extend(argument)
     return [*tokens[: group[0] + 1], *joined, *tokens[group[1] :]], (group[0] + 1, group[0] + 1 + len(joined))
+
+
+def _without_call(
+    tokens: "Tokens", group: "tuple[int, int]", inner: "tuple[int, int]"
+) -> "tuple[Tokens, tuple[int, int]]":
+    """`assertRaises(ValueError, f, "x")` without the call: what is asked is the error."""
+    arguments = split(tokens[group[0] + 1 : group[1]])
+    first = arguments[0] if arguments else []
+    if not first or not first[0][1][:1].isupper() or len(first) > 5:
+        return tokens, inner
+    texts = 0
+    for argument in arguments[1:]:
+        if argument[0][0] != STRING and not (len(argument) > 2 and argument[1][1] == "="):
+            break
+        texts += 1
+    kept: Tokens = []
+    for argument in arguments[: 1 + texts]:
+        kept += [(OPERATOR, ","), *argument] if kept else argument
+    out = [*tokens[: group[0] + 1], *kept, *tokens[group[1] :]]
+    return out, (group[0] + 1, group[0] + 1 + len(kept))
 
 
 def _count_words(out: Assertion, tokens: "Tokens", at: int, matcher: int) -> None:
@@ -774,7 +811,7 @@ def holds(old: Assertion, new: Assertion) -> bool:
             return bool(old.literals) or _shares_subject(old, new)
         if sorted(old.expected) == sorted(new.expected):  # an argument more for the call
             return bool(old.expected) or _shares_subject(old, new)
-        if old.kind == "raises":
+        if old.kind == "raises" or old.wildcards > new.wildcards:
             return True
         if old.kind != "eq":
             return _shares_subject(old, new)
@@ -882,6 +919,8 @@ def _is_other_member(before: "Tokens", after: "Tokens") -> bool:
     """`Status.OK` became `Status.ERROR`: the same type, another of its values."""
     for i in range(2, min(len(before), len(after))):
         old, new = before[i], after[i]
+        if old != new and i > 3 and before[i - 4] == after[i - 4] == (WORD, "status") and before[i - 1][1] == ".":
+            return True  # Spring: `status().isOk()`
         if (
             old != new
             and old[0] == new[0] == WORD
