@@ -488,7 +488,7 @@ def test_a_name_in_quotes_makes_another_error(agent: Client) -> None:
     [
         ("IndexError: list index 3 out of range", "IndexError: list index 41 out of range", "IndexError: list index 0 out of range"),
         ("ValueError: bad value -1.5e-3", "ValueError: bad value 2", "ValueError: bad value +7.25"),
-        ("OSError: cannot open /tmp/a1/x.csv", "OSError: cannot open /tmp/b22/y.csv", "OSError: cannot open /var/tmp/c/z.csv"),
+        ("OSError: cannot open /tmp/a1/x.csv", "OSError: cannot open /tmp/b22/x.csv", "OSError: cannot open /var/tmp/c/x.csv"),
         ("RuntimeError: <A at 0x7f01aa>", "RuntimeError: <A at 0x7fffe2>", "RuntimeError: <A at 0x10>"),
     ],
 )  # fmt: skip
@@ -559,6 +559,18 @@ def test_four_times_is_quiet_and_the_fifth_is_said_once(agent: Client) -> None:
     lines = unchanged(agent, ["rounding is still wrong for the third invoice"] * 9)
     assert at(lines) == [5]
     assert lines[4].startswith('Unspin: loop ("python repro.py" gave the same output 5 times across edits). ')
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "the file was written, and the third invoice is wrong",
+        "invoice 3: not saved, rounding failed",
+        "wrote the report: 2 of 9 invoices are off by a cent",
+    ],
+)
+def test_an_output_that_says_more_than_that_it_is_done_is_no_acknowledgement(agent: Client, output: str) -> None:
+    assert at(unchanged(agent, [output] * 6)) == [5]
 
 
 @pytest.mark.parametrize(

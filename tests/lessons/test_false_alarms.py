@@ -161,9 +161,25 @@ def test_the_same_attribute_error_with_another_name_in_quotes_is_progress(agent:
 
 
 def test_a_jest_suite_that_gets_one_test_further_each_time_is_progress(agent: Client) -> None:
-    for title in ("adds", "subtracts", "multiplies", "divides"):
-        output = jest_red("src/calc.test.ts", title, "expect(received).toBe(expected) // Object.is equality")
+    for title, wanted, got in (("adds", 3, -1), ("subtracts", 1, 5), ("multiplies", 6, 2), ("divides", 4, 12)):
+        error = "expect(received).toBe(expected) // Object.is equality"
+        detail = f"    Expected: {wanted}\n    Received: {got}\n\n"
+        output = jest_red("src/calc.test.ts", title, error, detail)
         assert step(agent, "src/calc.ts", command="npx jest", output=output) == ""
+    assert unsaid(agent)
+
+
+def test_assertions_of_other_tests_that_differ_in_their_numbers_are_progress(agent: Client) -> None:
+    for name, wanted, got in (("adds", 3, -1), ("subtracts", 1, 5), ("multiplies", 6, 2), ("divides", 4, 12)):
+        failures = {f"tests/test_calc.py::test_{name}": f"assert {got} == {wanted}"}
+        assert step(agent, "calc.py", output=pytest_red(failures)) == ""
+    assert unsaid(agent)
+
+
+def test_a_go_suite_whose_tests_fail_alike_one_after_the_other_is_progress(agent: Client) -> None:
+    for name, wanted, got in (("Adds", 3, -1), ("Subtracts", 1, 5), ("Multiplies", 6, 2), ("Divides", 4, 12)):
+        output = go_red(f"Test{name}", f"got {got}, want {wanted}")
+        assert step(agent, "calc.go", command="go test ./...", output=output) == ""
     assert unsaid(agent)
 
 

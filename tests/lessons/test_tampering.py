@@ -343,6 +343,16 @@ def test_own_paths_of_tests_can_be_named(tmp_path: Path) -> None:
     tampered(agent, green(agent), "checks/cart.py")
 
 
+def test_a_whole_file_written_over_at_an_own_path_of_tests_is_compared_too(tmp_path: Path) -> None:
+    agent = Client(tmp_path, settings='[tampering]\ntest_paths = ["checks/**"]\n')
+    text = "def test_total():\n    assert total() == 3\n"
+    put(agent, {"checks/cart.py": text})
+    red(agent, output=pytest_red({"checks/cart.py::test_total": "assert 2 == 3"}))
+    call = agent.write("checks/cart.py", text.replace("== 3", "== 2"))
+    change(agent, call, {"checks/cart.py": text.replace("== 3", "== 2")})
+    tampered(agent, green(agent), "checks/cart.py")
+
+
 # -- honest ---------------------------------------------------------------------------------------------------------
 
 
