@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspin.facts.roles import file_role, is_source, is_test_like
+from unspin.facts.roles import file_role, is_snapshot, is_source, is_test_like
 
 ROLES = {
     "test": """
@@ -97,9 +97,17 @@ def test_tests_snapshots_and_fixtures_are_test_like_and_only_an_honest_fix_is_so
     assert {role for role in ROLES if is_source(role)} == {"source", "config", "data"}
 
 
+def test_a_snapshot_is_one_wherever_it_lies() -> None:
+    assert is_snapshot("/tmp/work/src/__snapshots__/a.snap")
+    assert is_snapshot("/tmp/work/tests/golden/cart.txt")
+    assert not is_snapshot("/tmp/work/src/golden/cart.txt")
+    assert not is_snapshot("")
+
+
 @given(st.text(), st.lists(st.text(), max_size=3))
 def test_any_text_has_a_role(path: str, patterns: list[str]) -> None:
     assert file_role(path, patterns) in ROLES
+    assert is_snapshot(path) in (True, False)
 
 
 @given(st.lists(st.sampled_from(["*", "**", "?", "a", "/", "tests", "."]), max_size=30).map("".join))

@@ -99,11 +99,7 @@ def file_role(path: str, extra_tests: "Sequence[str]" = ()) -> str:
         low in lists["config_names"] or _CONFIG_NAME.match(name) or known & lists["config_folders"]
     ):
         return "config"
-    if (
-        _SNAPSHOT_NAME.search(name)
-        or known & lists["snapshot_folders"]
-        or (in_tests and (known & lists["snapshot_folders_in_tests"] or _SNAPSHOT_IN_TESTS.search(name)))
-    ):
+    if _is_snapshot(name, known, in_tests, lists):
         return "snapshot"
     if low != "conftest.py" and (
         known & lists["fixture_folders"] or (in_tests and not is_code and known & lists["fixture_folders_in_tests"])
@@ -128,6 +124,22 @@ def file_role(path: str, extra_tests: "Sequence[str]" = ()) -> str:
     if extension == "txt" and (not folders or "doc" in known or "docs" in known):
         return "doc"
     return "data"
+
+
+def is_snapshot(path: str) -> bool:
+    """Whether the file holds nothing but expected values, wherever it lies: a snapshot, a golden file."""
+    parts = [part for part in path.replace("\\", "/").split("/") if part]
+    if not parts:
+        return False
+    lists = _lists()
+    lows = [part.lower() for part in parts[:-1]]
+    return _is_snapshot(parts[-1], set(lows), _in_test_folder(parts[:-1], lows, False, False, lists), lists)
+
+
+def _is_snapshot(name: str, folders: "set[str]", in_tests: bool, lists: "dict[str, frozenset[str]]") -> bool:
+    if _SNAPSHOT_NAME.search(name) or folders & lists["snapshot_folders"]:
+        return True
+    return in_tests and bool(folders & lists["snapshot_folders_in_tests"] or _SNAPSHOT_IN_TESTS.search(name))
 
 
 def is_test_like(role: str) -> bool:

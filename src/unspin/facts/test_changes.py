@@ -163,11 +163,11 @@ def compare(before: str, after: str, path: str = "") -> TestChange:
     if before == after:
         return TestChange()
     if path:
-        from unspin.facts.roles import file_role
+        from unspin.facts.roles import is_snapshot
 
         if path.lower().endswith(".feature"):
             return _compare_feature(before, after)
-        if file_role(path) == "snapshot":
+        if is_snapshot(path):
             return _compare_snapshot(before, after)
     language = language_of(path, before if before.strip() else after)
     return _compare_parts(_Parts(read(before, language)), _Parts(read(after, language)))
