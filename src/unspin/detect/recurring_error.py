@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _ERRORS = 16
 _FILES = 16
+_TESTS = 12  # failing tests remembered with an error
 
 
 class RecurringError(Detector):
@@ -32,13 +33,13 @@ class RecurringError(Detector):
 
     The error is its first recognised line, normalised. Results without one have no identity
     and do not count, nor do linters, refused edits and scripts that are meant to fail. If
-    less is failing than the time before (fewer tests, fewer errors), there is progress and
+    less is failing than the time before (fewer tests, fewer errors, other tests), there is progress and
     the count starts again at 1. Edits of documents and scratch scripts are none. A pass of
     that kind of check ends it, a passed test ends all; for a command that is no check, the
     same command succeeding.
 
     State: ``clock`` counts edits; ``edits[path]`` is the clock at its last edit;
-    ``errors[error] = {count, clock, left, kind, files, evidence}`` where ``files`` were
+    ``errors[error] = {count, clock, left, tests, kind, files, evidence}`` where ``files`` were
     edited in every gap so far. Default threshold 3 (``loop.repeated_errors``).
     """
 
@@ -92,7 +93,8 @@ class RecurringError(Detector):
         check = step.failed_check()
         seen = note(step, step.error_text)
         entry = known.pop(step.error, None)
-        if entry is None or left < entry["left"]:
+        tests = [each[0] for each in step.failing[:_TESTS]]
+        if entry is None or left < entry["left"] or _moved_on(entry["tests"], tests):
             entry = {
                 "count": 1,
                 "kind": check.kind if check else step.command,
@@ -110,6 +112,7 @@ class RecurringError(Detector):
             entry["evidence"] = (entry["evidence"] + [seen])[-EVIDENCE:]
         entry["clock"] = clock
         entry["left"] = left
+        entry["tests"] = tests
         known[step.error] = entry
         forget_oldest(known, _ERRORS)
         if entry["count"] < self.threshold:
@@ -129,6 +132,11 @@ class RecurringError(Detector):
                 blocks=bool(file),
             )
         ]
+
+
+def _moved_on(before: list[str], now: list[str]) -> bool:
+    """Tell whether other tests fail now: those that failed with this error pass."""
+    return bool(before and now) and set(before).isdisjoint(now)
 
 
 def _counts(step: Step) -> bool:

@@ -79,12 +79,14 @@ class RepeatedAction(Detector):
             return []
         lap = tail[-period:]
         names = sorted(each[0] for each in lap)
+        files = {each[4][2] for each in lap if each[4][2]}
         return [
             Detection(
                 self.rule,
                 digest("\n".join(names)),
                 laps,
                 evidence([each[4] for each in tail[-laps * period :]][-_SHOWN:]),
+                file=files.pop() if len(files) == 1 else "",
                 details={"actions": [each[1] for each in lap]},
             )
         ]

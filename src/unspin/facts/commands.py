@@ -39,6 +39,9 @@ _USAGE_OPENINGS = (
 )
 
 
+_TIME_OUTS = ("pexpect", "timeout exceeded", "exceeded timeout", "test timed out", "timed out after", "test timeout")
+
+
 def read(step: Step, event: ToolResult, place: Place, settings: Values) -> None:
     """Fill in what a shell line, or another tool's failure, tells."""
     failing: list[FailingTest] = []
@@ -73,10 +76,12 @@ def _is_opaque(line: Line) -> bool:
     """Tell whether the line may have changed files that nobody can name."""
     if line.harmless:
         return False
+    in_place = line.writes and all(write.how.endswith(" -i") for write in line.writes)
     return (
         not line.writes
         or any(not write.path for write in line.writes)
-        or line.role in ("install", "inline", "server")
+        or line.role in ("install", "server")
+        or (line.role == "inline" and not in_place)
         or any(check.kind == "run" for check in line.checks)
     )
 
@@ -140,8 +145,9 @@ def _is_usage_error(output: str) -> bool:
 
 
 def _is_time_out(error: str) -> bool:
+    """Tell whether a test or its terminal gave up waiting: that ends a check and proves nothing."""
     lowered = error.lower()
-    return "timeout" in lowered or "timed out" in lowered
+    return any(words in lowered for words in _TIME_OUTS)
 
 
 def _reports_failure(event: ToolResult) -> bool:

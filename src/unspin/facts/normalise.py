@@ -78,6 +78,7 @@ _HEX = pattern(r"(?<![0-9A-Za-z])0[xX][0-9a-fA-F]+")
 _TEMP_ROOT = pattern(
     r"^(?:/private)?/(?:tmp|var/tmp|dev/shm|var/folders/[^/]+/[^/]+/[TC])/|[/\\](?:Temp|TEMP|temp|tmp)[/\\]"
 )
+_TEMP_FILE = pattern(r"(?:/private)?/(?:tmp|var/tmp|dev/shm|var/folders/[^/:]+/[^/:]+/[TC])/[^:]+:?$")
 _TEMP_NAME = pattern(r"^(?:tmp[a-z0-9_]{8}|tmp\.[A-Za-z0-9]{6,12}|tmp-?[A-Za-z0-9]{6,12}|tmp[-_]\d+[-_A-Za-z0-9]*)$")
 _VOLATILE_PREFIXES = (
     "thread",
@@ -136,6 +137,8 @@ _DIGIT = pattern(r"\d")
 
 def _normalise_match(match: "re.Match[str]") -> str:
     word = match.group()
+    if word.startswith("/") and _is_temporary_object(match):
+        return "<tmp>"
     if len(word) > 200:
         word = word.rpartition("/")[2]
         if len(word) > 200:
@@ -145,6 +148,19 @@ def _normalise_match(match: "re.Match[str]") -> str:
         if word == before:
             break
     return word if len(word) <= 200 else "<long>"
+
+
+def _is_temporary_object(match: "re.Match[str]") -> bool:
+    """Tell whether a word is a file in a temporary folder that the error is about, not the place of the error.
+
+    A place (`/tmp/work/a.py:12`, `/tmp/work/a.ts(12,5)`) and a name in quotes tell one error from another.
+    """
+    before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
+    return (
+        _TEMP_FILE.match(match.group()) is not None
+        and before not in ("'", '"', "`", "“", "‘")
+        and after not in ("(", "[")
+    )
 
 
 def _normalise_word(word: str) -> str:

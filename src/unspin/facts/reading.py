@@ -31,38 +31,13 @@ _MAX_NOISE = 12  # error-looking lines remembered of each
 _MAX_RED = 120  # tests remembered as red before the first edit
 
 _ACKNOWLEDGING = frozenset(
-    [
-        "ok",
-        "okay",
-        "done",
-        "success",
-        "successful",
-        "successfully",
-        "succeeded",
-        "updated",
-        "created",
-        "written",
-        "wrote",
-        "saved",
-        "generated",
-        "built",
-        "finished",
-        "complete",
-        "completed",
-        "passed",
-        "copied",
-        "started",
-        "stopped",
-        "removed",
-        "deleted",
-        "installed",
-        "formatted",
-        "exported",
-        "loaded",
-        "ready",
-        "true",
-        "yes",
-    ]
+    """ok okay done success successful successfully succeeded updated created written wrote saved generated built
+    finished complete completed passed copied started stopped removed deleted installed formatted exported loaded
+    ready true yes""".split()
+)
+_NEUTRAL = frozenset(
+    """a all and are at been by file files for from has have in into is it items no of on rows s the to was were
+    with without changes error errors warning warnings""".split()
 )
 
 
@@ -142,12 +117,13 @@ def identity(call: ToolCall) -> str:
 
 
 def acknowledges(output: str) -> bool:
-    """Tell whether an output says no more than that the thing was done."""
+    """Tell whether an output says no more than that the thing was done: "ok", "3 files written", nothing."""
     text = output.strip()
     if len(text) > 120 or text.count("\n") > 1:
         return False
-    words = "".join(char if char.isalnum() else " " for char in text.lower()).split()
-    return not words or not _ACKNOWLEDGING.isdisjoint(words)
+    words = [word.strip(".,:;!()[]✓✔ ").lower() for word in text.split()]
+    said = [word for word in words if word.isalpha() and word not in _NEUTRAL]
+    return not words or (bool(said) and _ACKNOWLEDGING.issuperset(said))
 
 
 def _sign(step: Step, red: list[str]) -> None:

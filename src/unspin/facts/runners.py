@@ -530,12 +530,7 @@ def file_words(words: Sequence[str]) -> tuple[str, ...]:
 def _has_extension(name: str) -> bool:
     at = name.rfind(".")
     extension = name[at + 1 :] if at > 0 else ""
-    return (
-        0 < len(extension) <= 10
-        and extension.isalnum()
-        and not extension.isdigit()
-        and extension[0].isascii()
-    )
+    return 0 < len(extension) <= 10 and extension.isalnum() and not extension.isdigit() and extension[0].isascii()
 
 
 def _first_operand(words: Sequence[str], at: int) -> str:
@@ -691,9 +686,7 @@ def _tasks(head: str, words: Sequence[str], at: int) -> Found:
         if head in ("gulp", "grunt", "ant") and not any(word.startswith("-") for word in words[at:]):
             return Found("check", "build", head)
         return Found(
-            "read"
-            if not any(word.startswith("-") for word in words[at:]) and head.endswith(" run")
-            else "other"
+            "read" if not any(word.startswith("-") for word in words[at:]) and head.endswith(" run") else "other"
         )
     if (
         "run" in head.split(" ")[1:]
@@ -701,9 +694,7 @@ def _tasks(head: str, words: Sequence[str], at: int) -> Found:
         or head == "deno task"
         or program in ("npm", "hatch", "poe")
     ):
-        names = (
-            names[:1] if program not in ("turbo", "lerna", "run-s", "run-p", "npm-run-all", "nx") else names
-        )
+        names = names[:1] if program not in ("turbo", "lerna", "run-s", "run-p", "npm-run-all", "nx") else names
     if program == "bun" and _is_script_file(names[0]):
         return _script_run("bun", names[0])
     if head in (
@@ -912,9 +903,7 @@ def _module(words: Sequence[str], fed: bool) -> Found:
         return classify(words[how.at :], how, fed) if how.at else _by_list(module, words, fed)
     special = _SPECIAL.get(module) if module not in ("node", "bash", "make", "test") else None
     found = (
-        special(module, words, fed)
-        if special is not None and module not in _PYTHONS
-        else _by_list(module, words, fed)
+        special(module, words, fed) if special is not None and module not in _PYTHONS else _by_list(module, words, fed)
     )
     if found.what == "other" and found.runner == "" and module not in data()["heads"]:
         last = module.rsplit(".", 1)[-1]
@@ -964,12 +953,7 @@ def _interpreter(name: str, words: Sequence[str], fed: bool) -> Found:
             break
         if word in flags or word.split("=", 1)[0] in flags:
             return Found("inline")
-        if (
-            name == "perl"
-            and not word.startswith("--")
-            and word[1] not in "IMm"
-            and ("e" in word or "E" in word)
-        ):
+        if name == "perl" and not word.startswith("--") and word[1] not in "IMm" and ("e" in word or "E" in word):
             return Found("inline")
         if name == "ruby" and not word.startswith("--") and word[1] not in "IrWKxC" and "e" in word:
             return Found("inline")
@@ -1091,11 +1075,7 @@ def _npm(name: str, words: Sequence[str], fed: bool) -> Found:
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in valued else 1
     if at >= len(words):
-        return (
-            Found("install")
-            if name == "yarn" and len(words) == 1
-            else Found("read" if len(words) == 2 else "other")
-        )
+        return Found("install") if name == "yarn" and len(words) == 1 else Found("read" if len(words) == 2 else "other")
     word = words[at]
     if name == "yarn" and word == "workspace" and at + 2 < len(words):
         return _npm(name, [name, *words[at + 2 :]], fed)
@@ -1161,18 +1141,10 @@ def _turbo(name: str, words: Sequence[str], fed: bool) -> Found:
 def _make(name: str, words: Sequence[str], fed: bool) -> Found:
     targets = [
         word
-        for word in _operands(
-            words[1:], ("-C", "-f", "-I", "-o", "-W", "--directory", "--file", "--makefile")
-        )
+        for word in _operands(words[1:], ("-C", "-f", "-I", "-o", "-W", "--directory", "--file", "--makefile"))
         if "=" not in word
     ]
-    if (
-        words[-1:]
-        and len(words) > 2
-        and words[-2] == "-j"
-        and targets[-1:] == [words[-1]]
-        and words[-1].isdigit()
-    ):
+    if words[-1:] and len(words) > 2 and words[-2] == "-j" and targets[-1:] == [words[-1]] and words[-1].isdigit():
         targets.pop()
     targets = [word for word in targets if not word.isdigit()]
     if not targets:
@@ -1210,10 +1182,7 @@ def _gradle(name: str, words: Sequence[str], fed: bool) -> Found:
     names = [word.rsplit(":", 1)[-1] for word in operands]
     if not names:
         return Found("read")
-    if any(
-        name in ("tasks", "projects", "dependencies", "properties", "help", "dependencyInsight")
-        for name in names
-    ):
+    if any(name in ("tasks", "projects", "dependencies", "properties", "help", "dependencyInsight") for name in names):
         return Found("read")
     if all(name in ("clean", "wrapper", "publish") for name in names):
         return Found()
@@ -1260,13 +1229,9 @@ def _mvn(name: str, words: Sequence[str], fed: bool) -> Found:
     goals = _operands(
         words[1:], ("-pl", "--projects", "-f", "--file", "-P", "-s", "--settings", "-T", "-rf", "-gs", "-t")
     )
-    skip = any(
-        word.startswith(("-DskipTests", "-Dmaven.test.skip")) and not word.endswith("=false")
-        for word in words
-    )
+    skip = any(word.startswith(("-DskipTests", "-Dmaven.test.skip")) and not word.endswith("=false") for word in words)
     if any(
-        goal in ("test", "verify", "integration-test") or goal.startswith(("surefire:", "failsafe:"))
-        for goal in goals
+        goal in ("test", "verify", "integration-test") or goal.startswith(("surefire:", "failsafe:")) for goal in goals
     ):
         return Found("check", "build" if skip else "test", "mvn test" if "test" in goals else "mvn verify")
     if any(
@@ -1333,9 +1298,7 @@ def _session(name: str, words: Sequence[str], fed: bool) -> Found:
     kinds = [name_kind(part) for part in names]
     kind = (
         kinds[0].split("+")[0]
-        if kinds
-        and all(kind == kinds[0] for kind in kinds)
-        and kinds[0] in ("lint", "type", "build", "lint+fix")
+        if kinds and all(kind == kinds[0] for kind in kinds) and kinds[0] in ("lint", "type", "build", "lint+fix")
         else "test"
     )
     return Found("check", kind, name)
@@ -1345,9 +1308,7 @@ def _rake(name: str, words: Sequence[str], fed: bool) -> Found:
     tasks = [word for word in _operands(words[1:], ("-f", "-I")) if "=" not in word]
     if not tasks:
         return (
-            Found("read")
-            if any(word in ("-T", "--tasks", "-P") for word in words)
-            else Found("check", "test", "rake")
+            Found("read") if any(word in ("-T", "--tasks", "-P") for word in words) else Found("check", "test", "rake")
         )
     if all(task.startswith(("db:", "assets:clean", "tmp:")) for task in tasks):
         return Found()
@@ -1367,9 +1328,7 @@ def _composer(name: str, words: Sequence[str], fed: bool) -> Found:
 def _find(name: str, words: Sequence[str], fed: bool) -> Found:
     # what -exec runs is read by the walk, as a command of its own
     return Found(
-        "other"
-        if any(word in ("-delete", "-fprint", "-fprintf", "-fls", "-okdir") for word in words)
-        else "read"
+        "other" if any(word in ("-delete", "-fprint", "-fprintf", "-fls", "-okdir") for word in words) else "read"
     )
 
 
@@ -1426,9 +1385,7 @@ def _sort(name: str, words: Sequence[str], fed: bool) -> Found:
 def _curl(name: str, words: Sequence[str], fed: bool) -> Found:
     flags = "".join(word[1:] for word in words[1:] if word.startswith("-") and not word.startswith("--"))
     wget = name == "wget"
-    writes = (
-        "o" in flags or "O" in flags or any(word.startswith(("--output", "--remote-name")) for word in words)
-    )
+    writes = "o" in flags or "O" in flags or any(word.startswith(("--output", "--remote-name")) for word in words)
     if wget:
         out = [words[place + 1] for place, word in enumerate(words[:-1]) if word in ("-O", "-qO")]
         writes = not ("-O-" in words or "-qO-" in words or "-" in out or "--spider" in words)
@@ -1436,8 +1393,7 @@ def _curl(name: str, words: Sequence[str], fed: bool) -> Found:
         outs = [
             words[place + 1]
             for place, word in enumerate(words[:-1])
-            if word == "--output"
-            or (word.startswith("-") and not word.startswith("--") and word.endswith("o"))
+            if word == "--output" or (word.startswith("-") and not word.startswith("--") and word.endswith("o"))
         ]
         writes = (
             not (outs and all(out.startswith(("/dev/", "/tmp/", "/var/tmp/")) or out == "-" for out in outs))
@@ -1473,13 +1429,9 @@ def _env(name: str, words: Sequence[str], fed: bool) -> Found:
 def _archive(name: str, words: Sequence[str], fed: bool) -> Found:
     flags = words[1] if len(words) > 1 else ""
     if name == "unzip":
-        return Found(
-            "read" if any(word.startswith(("-l", "-p", "-t", "-v", "-Z")) for word in words[1:]) else "other"
-        )
+        return Found("read" if any(word.startswith(("-l", "-p", "-t", "-v", "-Z")) for word in words[1:]) else "other")
     return Found(
-        "read"
-        if ("t" in flags and not flags.startswith("--") and "x" not in flags) or "--list" in words
-        else "other"
+        "read" if ("t" in flags and not flags.startswith("--") and "x" not in flags) or "--list" in words else "other"
     )
 
 

@@ -91,9 +91,7 @@ class Check:
         return f"Check({self.kind!r}, {self.command!r}, {self.on_zero}/{self.on_nonzero})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Check) and all(
-            getattr(self, name) == getattr(other, name) for name in self.__slots__
-        )
+        return isinstance(other, Check) and all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
     def __hash__(self) -> int:
         return hash((self.kind, self.command))
@@ -140,9 +138,7 @@ class Line:
         return "Line(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__) + ")"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Line) and all(
-            getattr(self, name) == getattr(other, name) for name in self.__slots__
-        )
+        return isinstance(other, Line) and all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
     def __hash__(self) -> int:
         return hash((self.checks, self.writes, self.role))
@@ -474,9 +470,7 @@ class _Walk:
                 found.kind = how.kind
         self.builtin(part, name, argv, scope)
         if name == "exec" and part.redirects and len(words) == 1:
-            scope.redirected = scope.redirected or any(
-                _stdout_to_file(redirect) for redirect in part.redirects
-            )
+            scope.redirected = scope.redirected or any(_stdout_to_file(redirect) for redirect in part.redirects)
         self.settle(part, name, argv, text, found, how, inside, heredoc, quoted)
 
     def builtin(self, part: Part, name: str, argv: Sequence[str], scope: _Scope) -> None:
@@ -504,11 +498,7 @@ class _Walk:
         elif name in ("exit", "return"):
             operand = argv[1] if len(argv) > 1 else "$?"
             part.ends = (
-                "$"
-                if operand in ("$?", "${?}")
-                else ("0" if operand == "0" else "1")
-                if operand.isdigit()
-                else "?"
+                "$" if operand in ("$?", "${?}") else ("0" if operand == "0" else "1") if operand.isdigit() else "?"
             )
         elif name == "trap":
             self.trapped = True
@@ -609,16 +599,11 @@ class _Walk:
                 written = [*written, Write("", "write", "snapshots")]
             else:
                 named = [
-                    path
-                    for path in found.targets
-                    if "." in path.rsplit("/", 1)[-1].lstrip(".") and "*" not in path
+                    path for path in found.targets if "." in path.rsplit("/", 1)[-1].lstrip(".") and "*" not in path
                 ]
                 written = [
                     *written,
-                    *(
-                        [Write(path, "write", "formatter") for path in named]
-                        or [Write("", "write", "formatter")]
-                    ),
+                    *([Write(path, "write", "formatter") for path in named] or [Write("", "write", "formatter")]),
                 ]
         safe = True
         for write in written:
@@ -855,9 +840,7 @@ def _join(folder: str | None, path: str) -> str | None:
         return None
     if folder.startswith("~"):
         return folder.rstrip("/") + "/" + (_normal(path) or ".")
-    return (
-        _normal(folder.rstrip("/") + "/" + path if folder else path) if folder != "/" else _normal("/" + path)
-    )
+    return _normal(folder.rstrip("/") + "/" + path if folder else path) if folder != "/" else _normal("/" + path)
 
 
 def _joined(folder: str | None, path: str) -> str:
@@ -886,9 +869,7 @@ def _normal(path: str) -> str:
 
 
 def _safe(path: str) -> bool:
-    return path.startswith(
-        ("/tmp/", "/var/tmp/", "/dev/", "/private/tmp/", "/private/var/folders/", "/var/folders/")
-    )
+    return path.startswith(("/tmp/", "/var/tmp/", "/dev/", "/private/tmp/", "/private/var/folders/", "/var/folders/"))
 
 
 def _read(command: str, named: Mapping[str, Sequence[str]]) -> Line:
@@ -922,11 +903,7 @@ def _read(command: str, named: Mapping[str, Sequence[str]]) -> Line:
         checks=tuple(walk.checks),
         writes=tuple(walk.writes),
         polls=polls,
-        only_sleeps=walk.sleeps > 0
-        and walk.others == 0
-        and not walk.checks
-        and not walk.writes
-        and not broken,
+        only_sleeps=walk.sleeps > 0 and walk.others == 0 and not walk.checks and not walk.writes and not broken,
         harmless=walk.harmless,
         role=role,
         background=bool(tree.ops) and tree.ops[-1] == "&",

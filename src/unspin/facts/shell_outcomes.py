@@ -107,9 +107,7 @@ class Outcome:
         if kind == "if":
             return self.branch(part, mask)
         if kind == "loop":
-            condition = (
-                self.run(part.parts[0], _set_status(mask, True, False)) if part.parts[0].parts else mask
-            )
+            condition = self.run(part.parts[0], _set_status(mask, True, False)) if part.parts[0].parts else mask
             ended = condition & _DEAD
             body = self.run(part.parts[1], condition & _LIVE)
             if self.holds(part):

@@ -136,9 +136,7 @@ class Builder:
                 if child.is_named:
                     part = self.part(child, depth + 1)
                     if part is not None:
-                        result.parts.extend(
-                            part.parts if part.kind == "pipe" and not part.redirects else [part]
-                        )
+                        result.parts.extend(part.parts if part.kind == "pipe" and not part.redirects else [part])
             if len(result.parts) == 1:
                 return result.parts[0]
             return result
@@ -602,12 +600,7 @@ def plain_words(command: str) -> list[str] | None:
     if len(command) > 2000 or not _PLAIN.issuperset(command):
         return None
     words = command.split()
-    if (
-        not words
-        or words[0] in _RESERVED
-        or "=" in words[0]
-        or not (words[0][0].isalnum() or words[0][0] in "./_")
-    ):
+    if not words or words[0] in _RESERVED or "=" in words[0] or not (words[0][0].isalnum() or words[0][0] in "./_"):
         return None
     return words
 
@@ -648,10 +641,7 @@ def parse(source: bytes) -> Any:
 
 def _crowded(source: bytes) -> bool:
     """So much punctuation that the parser, whose recovery from an error is quadratic, could take long?"""
-    return (
-        len(source) > MAX_PUNCTUATION
-        and sum(map(source.count, (b"|", b"<", b">", b"(", b"["))) > MAX_PUNCTUATION
-    )
+    return len(source) > MAX_PUNCTUATION and sum(map(source.count, (b"|", b"<", b">", b"(", b"["))) > MAX_PUNCTUATION
 
 
 def _blank_heredocs(source: bytes) -> bytes:

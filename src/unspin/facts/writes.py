@@ -21,9 +21,7 @@ class Write:
 
     __slots__ = ("change", "how", "path", "script", "text")
 
-    def __init__(
-        self, path: str, change: str = "write", how: str = "", text: str = "", script: str = ""
-    ) -> None:
+    def __init__(self, path: str, change: str = "write", how: str = "", text: str = "", script: str = "") -> None:
         self.path = path  # relative to the folder where the line starts, or absolute
         self.change = change  # "write", "revert", "delete" or "move" (the source of a move)
         self.how = how  # "redirect", "tee", "sed -i", "mv", "git checkout", ...
@@ -31,14 +29,10 @@ class Write:
         self.script = script[:MAX_TEXT]  # the expressions of sed or perl
 
     def __repr__(self) -> str:
-        return (
-            f"Write({self.path!r}, {self.change!r}, {self.how!r}, {self.text[:40]!r}, {self.script[:40]!r})"
-        )
+        return f"Write({self.path!r}, {self.change!r}, {self.how!r}, {self.text[:40]!r}, {self.script[:40]!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Write) and all(
-            getattr(self, name) == getattr(other, name) for name in self.__slots__
-        )
+        return isinstance(other, Write) and all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
     def __hash__(self) -> int:
         return hash((self.path, self.change, self.how))
@@ -92,9 +86,7 @@ def _sed(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
         elif options and word.startswith("-") and len(word) > 1:
             cluster = word[1:]
             edit = cluster.find("i")
-            expression = min(
-                (place for place in (cluster.find("e"), cluster.find("f")) if place >= 0), default=-1
-            )
+            expression = min((place for place in (cluster.find("e"), cluster.find("f")) if place >= 0), default=-1)
             if expression >= 0 and not 0 <= edit < expression - (1 if edit == 0 else 0):
                 scripted = True
                 rest = cluster[expression + 1 :]
@@ -163,9 +155,7 @@ def _copy(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
     operands = _operands(words[1:], values)
     if "--" in words:
         operands += list(words[words.index("--") + 1 :])
-    folder = next(
-        (words[at + 1] for at in range(len(words) - 1) if words[at] in ("-t", "--target-directory")), None
-    )
+    folder = next((words[at + 1] for at in range(len(words) - 1) if words[at] in ("-t", "--target-directory")), None)
     if name == "install" and "-d" in words:
         return []
     if name == "rsync" and ("-n" in words or "--dry-run" in words):
@@ -259,33 +249,21 @@ def _curl(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
         following = words[at + 1] if at + 1 < len(words) else ""
         if name == "curl":
             if word in ("-o", "--output") or (
-                word.startswith("-")
-                and not word.startswith("--")
-                and word.endswith("o")
-                and word[1:].isalpha()
+                word.startswith("-") and not word.startswith("--") and word.endswith("o") and word[1:].isalpha()
             ):
                 result.append(following)
             elif word.startswith("--output="):
                 result.append(word[9:])
             elif word in ("-O", "--remote-name") or (
-                word.startswith("-")
-                and not word.startswith("--")
-                and word.endswith("O")
-                and word[1:].isalpha()
+                word.startswith("-") and not word.startswith("--") and word.endswith("O") and word[1:].isalpha()
             ):
                 url = next((part for part in reversed(words) if "/" in part and not part.startswith("-")), "")
-                result.append(
-                    "" if isinstance(url, Loose) else url.split("?")[0].rstrip("/").rsplit("/", 1)[-1]
-                )
+                result.append("" if isinstance(url, Loose) else url.split("?")[0].rstrip("/").rsplit("/", 1)[-1])
         elif word in ("-O", "-qO", "--output-document") and following != "-":
             result.append(following)
         elif word.startswith("-O") and len(word) > 2 and word != "-O-":
             result.append(word[2:])
-    if (
-        name == "wget"
-        and not result
-        and not any(word in ("--spider", "-qO-", "-O-", "-O", "-qO") for word in words)
-    ):
+    if name == "wget" and not result and not any(word in ("--spider", "-qO-", "-O-", "-O", "-qO") for word in words):
         url = next((part for part in reversed(words) if "/" in part and not part.startswith("-")), "")
         result.append("" if isinstance(url, Loose) else url.split("?")[0].rstrip("/").rsplit("/", 1)[-1])
     return _each([path for path in result if path != "-"], "write", name)
@@ -389,12 +367,7 @@ _NOT_PATHS = ("HEAD", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD", "-")
 
 
 def _pathlike(word: str) -> bool:
-    if (
-        word in (".", "..", ":/")
-        or word.startswith((":", "./", "../", "/"))
-        or word.endswith("/")
-        or "*" in word
-    ):
+    if word in (".", "..", ":/") or word.startswith((":", "./", "../", "/")) or word.endswith("/") or "*" in word:
         return True
     if word.startswith(_NOT_PATHS):
         return False
@@ -445,27 +418,19 @@ def _git_change(sub: str, args: Sequence[str], heredoc: str) -> list[Write]:
         return _each(after or [""], "revert", "git stash")
     if sub == "reset":
         return (
-            [Write("", "revert", "git reset")]
-            if any(word in ("--hard", "--merge", "--keep") for word in args)
-            else []
+            [Write("", "revert", "git reset")] if any(word in ("--hard", "--merge", "--keep") for word in args) else []
         )
     if sub == "clean":
         dry = any(
-            word in ("-n", "--dry-run")
-            or (word.startswith("-") and not word.startswith("--") and "n" in word)
+            word in ("-n", "--dry-run") or (word.startswith("-") and not word.startswith("--") and "n" in word)
             for word in args
         )
         forced = any(
-            word == "--force" or (word.startswith("-") and not word.startswith("--") and "f" in word)
-            for word in args
+            word == "--force" or (word.startswith("-") and not word.startswith("--") and "f" in word) for word in args
         )
         return [Write("", "delete", "git clean")] if forced and not dry else []
     if sub == "rm":
-        return (
-            []
-            if "--cached" in args or "-n" in args
-            else _each(_operands(args) + (after or []), "delete", "git rm")
-        )
+        return [] if "--cached" in args or "-n" in args else _each(_operands(args) + (after or []), "delete", "git rm")
     if sub == "mv":
         found = _copy("mv", ["mv", *args], "")
         for write in found:

@@ -144,9 +144,13 @@ class Guard:
 
     @property
     def armed(self) -> int:
-        """What the next call has to be looked at for: ``REFUSING``, ``WATCHING``, both, or 0 for nothing."""
+        """What the next call has to be looked at for: ``REFUSING``, ``WATCHING``, both, or 0 for nothing.
+
+        Whatever the mode is now: the person may change it before the next event.
+        """
         watching = any(detector.wants_texts() for detector in self._detectors)
-        return REFUSING * bool(self.standing_blocks()) + WATCHING * watching
+        refusing = any(each["blocks"] for each in self._state["standing"].values())
+        return REFUSING * refusing + WATCHING * watching
 
     def standing_blocks(self) -> list[str]:
         """Return the files whose next edit would be refused."""
