@@ -61,6 +61,7 @@ class ToolCall:
     the two differ. ``hashes`` and ``texts`` tell of files that it wrote, by real path: a
     hash of the content after its round, and the whole text before and after, where
     somebody looked. ``agent`` is empty for the main agent and names a subagent otherwise.
+    ``forbidden`` says why only the person may do this (``settings``, ``command``).
     """
 
     __slots__ = (
@@ -71,6 +72,7 @@ class ToolCall:
         "command",
         "cwd",
         "edits",
+        "forbidden",
         "hashes",
         "label",
         "real_paths",
@@ -93,6 +95,7 @@ class ToolCall:
         real_paths: Mapping[str, str] | None = None,
         hashes: Mapping[str, str] | None = None,
         texts: Mapping[str, tuple[str, str]] | None = None,
+        forbidden: str = "",
     ):
         self.tool = tool
         self.arguments = arguments
@@ -106,6 +109,7 @@ class ToolCall:
         self.real_paths = real_paths or {}
         self.hashes = hashes or {}
         self.texts = texts or {}
+        self.forbidden = forbidden
 
 
 class ToolResult:

@@ -50,10 +50,9 @@ def _prepare(protocol: Any, payload: dict[str, Any], store: Store, session: str)
     row = store.session(session)
     armed = row.armed if row else 0
     if armed & WATCHING:
-        texts = protocol.contents_before(payload)
-        if texts:
-            with store:
-                store.stash(session, texts)
+        with store:
+            test_paths = config.compiled(row.project if row else "/", store)["tampering.test_paths"]
+            store.stash(session, protocol.contents_before(payload, test_paths))
     return bool(armed & REFUSING)
 
 

@@ -12,11 +12,9 @@ from unspin.facts.errors import (
     count_errors,
     environment_error,
     error_lines,
-    normalise_error,
-    normalise_output,
     primary_error,
-    strip_ansi,
 )
+from unspin.facts.normalise import normalise_error, normalise_output, strip_ansi
 
 OUTPUTS = Path(__file__).parent / "outputs"
 
@@ -310,9 +308,7 @@ def test_without_a_recognised_line_there_is_no_identity() -> None:
 
 
 def test_the_exception_of_a_traceback_stands_for_it_whatever_its_name() -> None:
-    text = (
-        'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    f()\nmod.Odd: no luck\n'
-    )
+    text = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    f()\nmod.Odd: no luck\n'
     assert error_lines(text) == ["mod.Odd: no luck"]
 
 
@@ -363,10 +359,7 @@ def test_a_diff_belongs_to_a_failed_comparison() -> None:
         "    expect(received).toEqual(expected) // deep equality\n\n"
         '    - Expected  - 1\n    + Received  + 1\n\n      Object {\n    -   "b": "y",\n    +   "b": "x",\n'
     )
-    assert (
-        primary_error(text)
-        == 'expect(received).toEqual(expected) // deep equality | -   "b": "y", | +   "b": "x",'
-    )
+    assert primary_error(text) == 'expect(received).toEqual(expected) // deep equality | -   "b": "y", | +   "b": "x",'
 
 
 def test_what_a_passing_test_printed_is_no_error() -> None:

@@ -99,17 +99,20 @@ def read(payload: Mapping[str, Any], known: Known) -> Incoming | None:
     return incoming
 
 
-def contents_before(payload: Mapping[str, Any]) -> dict[str, str]:
+def contents_before(payload: Mapping[str, Any], test_paths: Sequence[str] = ()) -> dict[str, str]:
     """Return the present texts of the test files that a call is about to write over, by real path.
 
-    Only where the call itself does not say what stood there.
+    Only where the call itself does not say what stood there. ``test_paths`` are the
+    person's own patterns of test files.
     """
     cwd = payload.get("cwd")
     if payload.get("tool_name") not in ("Write", "Bash") or not isinstance(cwd, str):
         return {}
     call = _call(payload, cwd, _agent(payload))
     paths = [call.real_paths.get(each, each) for each in written_paths(call)] if call else []
-    texts = {path: _read_text(path) for path in paths if is_test_like(file_role(os.path.relpath(path, _project(cwd))))}
+    project = _project(cwd)
+    tests = [path for path in paths if is_test_like(file_role(os.path.relpath(path, project), test_paths))]
+    texts = {path: _read_text(path) for path in tests}
     return {path: text for path, text in texts.items() if text is not None}
 
 

@@ -98,9 +98,9 @@ class Tampering(Detector):
             self.state["touched"][digest(change.path)] = 1
             forget_oldest(self.state["touched"], _FILES)
             return
-        entry = span["tests"].setdefault(change.path, [0, 0, 0, 0])
+        entry = span["tests"].setdefault(change.path, [0, 0, 0, 0, 0, change.role])
         if change.weakened and not self._removed_code(change):
-            entry[:] = [a + b for a, b in zip(entry, change.weakened, strict=True)]
+            entry[:5] = [a + b for a, b in zip(entry, change.weakened, strict=False)]
             span["evidence"].append(note(step, file=change.path))
             del span["evidence"][_SPAN_FILES:]
         forget_oldest(span["tests"], _SPAN_FILES)
@@ -149,12 +149,15 @@ class Tampering(Detector):
         weakened = {
             path: counts
             for path, counts in span["tests"].items()
-            if any(counts) and digest(path) not in touched and _concerns(path, span["files"])
+            if any(counts[:4])
+            and digest(path) not in touched
+            and _concerns(path, counts[5], span["files"])
+            and not _moved(path, span["tests"])
         }
         if not weakened:
             return []
         files = sorted(weakened)
-        totals = [sum(each) for each in zip(*weakened.values(), strict=True)]
+        totals = [sum(counts[number] for counts in weakened.values()) for number in range(4)]
         return [
             Detection(
                 self.rule,
@@ -173,11 +176,17 @@ class Tampering(Detector):
         ]
 
 
-def _concerns(path: str, failing: list[str]) -> bool:
+def _concerns(path: str, role: str, failing: list[str]) -> bool:
     """Tell whether a changed test file can be why the failing ones pass; shared files always can."""
     name = _name(path)
-    shared = name == "conftest.py" or "snap" in path or "fixture" in path or "testdata" in path
-    return not failing or name in failing or shared
+    return not failing or name in failing or role in ("snapshot", "fixture") or name == "conftest.py"
+
+
+def _moved(path: str, tests: dict[str, list[Any]]) -> bool:
+    """Tell whether all that a file lost turned up in the other test files of the span."""
+    removed, altered, skips, *_ = tests[path]
+    elsewhere = sum(counts[4] for other, counts in tests.items() if other != path)
+    return not altered and not skips and 0 < removed <= elsewhere
 
 
 def _name(path: str) -> str:

@@ -446,6 +446,8 @@ def _is_stop(body: str) -> bool:
 def _is_wrapper(lower: str, data: _Data) -> bool:
     if lower.startswith(data.wrapper_starts) or lower in data.wrapper_lines:
         return True
+    if lower.startswith(("npm error code ", "npm err! code ")) and lower.rpartition(" ")[2].isdigit():
+        return True  # the status of the script that it ran
     return any(phrase in lower for phrase in data.wrapper_contains)
 
 

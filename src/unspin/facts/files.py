@@ -102,6 +102,9 @@ def read_edits(event: ToolResult, place: Place) -> list[FileChange]:
                 _compare(change, *call.texts[path])
             elif edit.old is not None:
                 _compare(change, edit.old, edit.new)
+            elif is_test_like(change.role):
+                _compare(change, "", edit.new)  # what stood there is not known: only what is new can be told
+                change.weakened = [0, 0, 0, 0, change.weakened[4]] if change.weakened else None
         changes.append(change)
     return changes
 
@@ -130,7 +133,7 @@ def read_writes(event: ToolResult, line: Line, place: Place) -> list[FileChange]
 
 def _read_test_write(change: FileChange, call: ToolCall, script: str) -> None:
     if change.change == "delete":
-        change.weakened = [0, 0, 0, 1]
+        change.weakened = [0, 0, 0, 1, 0]
     elif change.path in call.texts:
         _compare(change, *call.texts[change.path])
     elif script:
@@ -149,5 +152,11 @@ def _compare(change: FileChange, old: str, new: str) -> None:
 
 
 def _take(change: FileChange, made: TestChange) -> None:
-    change.weakened = [made.removed_assertions, made.altered_assertions, made.added_skips, made.deleted_tests]
+    change.weakened = [
+        made.removed_assertions,
+        made.altered_assertions,
+        made.added_skips,
+        made.deleted_tests,
+        made.added_assertions,
+    ]
     change.mentions = list(made.names[:_MAX_NAMES])

@@ -105,7 +105,10 @@ class Line:
         "checks",
         "cwd",
         "harmless",
+        "inline",
+        "links",
         "only_sleeps",
+        "own",
         "polls",
         "role",
         "shell_checks_wrapped",
@@ -123,6 +126,9 @@ class Line:
         background: bool = False,
         cwd: str | None = "",
         shell_checks_wrapped: bool = False,
+        own: tuple[str, ...] = (),
+        links: tuple[str, ...] = (),
+        inline: tuple[str, ...] = (),
     ) -> None:
         self.checks = checks  # in the order of the text
         self.writes = writes
@@ -133,6 +139,9 @@ class Line:
         self.background = background  # the whole line ends in &
         self.cwd = cwd  # the folder after it, relative to the start; None where unknowable
         self.shell_checks_wrapped = shell_checks_wrapped  # it runs `unspin check -- ...`
+        self.own = own  # the commands of unspin that it runs: "release", "status" ...
+        self.links = links  # paths that `ln` gives another name
+        self.inline = inline  # programs in the line itself: python -c, node -e, a heredoc
 
     def __repr__(self) -> str:
         return "Line(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__) + ")"
@@ -247,6 +256,9 @@ class _Walk:
         self.broken = False
         self.commands = 0
         self.wrapped = False
+        self.own: list[str] = []
+        self.links: list[str] = []
+        self.inline: list[str] = []
         self.trapped = False
         self.inner = 0
         self.server = False
@@ -452,9 +464,12 @@ class _Walk:
             self.redirects(part, scope, inside)
             self.script(part, " ".join(argv[1:]), inside, loose, "", subshell=False)
             return
+        self.note(name, argv, inside)
         if name == "find" and not kind:
             self.find(part, argv, text, inside)
         found = classify(argv, how, fed)
+        if found.what == "inline":
+            self.inline.append(" ".join(argv[1:]) + "\n" + heredoc)
         if kind:
             found = Found("check", kind if kind in ("test", "build", "lint", "type", "run") else "test", name)
             found.targets = tuple(word for word in argv[1:] if "/" in word and not word.startswith("-"))[:20]
@@ -472,6 +487,19 @@ class _Walk:
         if name == "exec" and part.redirects and len(words) == 1:
             scope.redirected = scope.redirected or any(_stdout_to_file(redirect) for redirect in part.redirects)
         self.settle(part, name, argv, text, found, how, inside, heredoc, quoted)
+
+    def note(self, name: str, argv: Sequence[str], scope: _Scope) -> None:
+        """Remember commands of unspin itself, and what is linked to."""
+        if name == "ln":
+            words = [word for word in argv[1:] if not word.startswith("-")]
+            self.links += [_join(scope.cwd, word) or "" for word in words[: max(1, len(words) - 1)]]
+            return
+        rest = list(argv[1:])
+        if name.startswith("python") and rest[:2] == ["-m", "unspin"]:
+            rest = rest[2:]
+        elif name != "unspin":
+            return
+        self.own.append(next((word for word in rest if not word.startswith("-")), ""))
 
     def builtin(self, part: Part, name: str, argv: Sequence[str], scope: _Scope) -> None:
         """What changes the shell itself."""
@@ -909,4 +937,7 @@ def _read(command: str, named: Mapping[str, Sequence[str]]) -> Line:
         background=bool(tree.ops) and tree.ops[-1] == "&",
         cwd=scope.cwd,
         shell_checks_wrapped=walk.wrapped,
+        own=tuple(walk.own),
+        links=tuple(walk.links),
+        inline=tuple(walk.inline),
     )

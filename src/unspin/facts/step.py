@@ -68,7 +68,8 @@ class FileChange(Plain):
 
     ``change`` is ``write``, ``revert``, ``delete`` or ``move`` (away from ``path``); ``path``
     is empty where it cannot be known. ``weakened`` counts what happened to a test:
-    removed, altered, skipped, deleted; ``None`` where nothing can be said.
+    assertions removed and altered, skips added, tests deleted, assertions added; ``None``
+    where nothing can be said.
     ``gone`` holds names that the change took out of the file, ``mentions`` names on the
     lines of a test that were removed or altered.
     """

@@ -322,7 +322,7 @@ class Guard:
             identity=identity,
             count=found.count,
             event_index=max(self._state["index"] - 1, 0),
-            evidence=found.evidence,
+            evidence=[{**each, "file": self.reader.place.relative(each["file"])} for each in found.evidence],
             file=self.reader.place.relative(found.file),
         )
 
@@ -357,7 +357,7 @@ class Guard:
             "blocks": found.blocks,
             "cause": messages.cause(found, self._situation()),
             "count": found.count,
-            "evidence": found.evidence,
+            "evidence": response.evidence,
             "grace": self.settings["loop.grace_edits"],
             "refusals": 0,
             "refused_in": -1,
@@ -394,6 +394,8 @@ class Guard:
 
     def _before(self, call: ToolCall) -> list[Response]:
         """Refuse the edit of a file on which an ignored nudge stands."""
+        if call.forbidden and self.mode == "guard":
+            return [self._forbid(call)]
         if call.agent or not self.standing_blocks():
             return []
         targets = self.reader.targets(call)
@@ -407,14 +409,32 @@ class Guard:
             return [self._refuse(call, identity, each)]
         return []
 
+    def _forbid(self, call: ToolCall) -> Response:
+        """Refuse what only the person may do: the watched must not switch off the watcher."""
+        self._remember_refused(call)
+        return Response(
+            BLOCK,
+            messages.forbidden(call.forbidden),
+            rule="self_protection",
+            identity=f"self_protection:{call.forbidden}:{self._state['episode']}.0",
+            count=1,
+            event_index=self._state["index"],
+            evidence=[
+                {"event_index": self._state["index"], "tool": call.tool, "file": "", "excerpt": call.label[:100]}
+            ],
+        )
+
+    def _remember_refused(self, call: ToolCall) -> None:
+        if call.call_id:
+            self._state["refused_ids"].append(call.call_id)
+            del self._state["refused_ids"][:-_REFUSED_IDS]
+
     def _refuse(self, call: ToolCall, identity: str, standing: dict[str, Any]) -> Response:
         if standing["refused_in"] != self._state["round"]:  # parallel edits of a round are one refusal
             standing["refused_in"] = self._state["round"]
             standing["refusals"] += 1
         limit = self.settings["loop.max_blocks"]
-        if call.call_id:
-            self._state["refused_ids"].append(call.call_id)
-            del self._state["refused_ids"][:-_REFUSED_IDS]
+        self._remember_refused(call)
         now = self._situation()
         if standing["refusals"] > limit:
             kind, message = HALT, messages.stop(standing["file"], limit, now)

@@ -101,6 +101,13 @@ def stop(file: str, refusals: int, now: Situation) -> str:
     return f"Unspin: stopped after {refusals} refusals: loop on {now.file(file)}. The user decides how to go on."
 
 
+def forbidden(what: str) -> str:
+    """Return the refusal of what only the person may do."""
+    if what == "command":
+        return "Unspin: refused: this command is the user's. Only the user may run it, at their own terminal."
+    return "Unspin: refused: this would change unspin's own settings. Only the user may do that."
+
+
 def _loop(what: str, now: Situation, todo: str = "Stop editing and ask the user now:") -> str:
     return f"Unspin: loop ({what}). {todo} {now.choices()}"
 
