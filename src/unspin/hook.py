@@ -57,15 +57,14 @@ def _concerns_nobody(payload: dict[str, Any]) -> bool:
 
     This is the path that people feel: it loads nothing but the store.
     """
+    if payload.get("hook_event_name") != "PreToolUse":
+        return False
     from unspin import store
+    from unspin.agents.suspicion import worth_a_look
     from unspin.paths import state_folder
 
     session = payload.get("session_id")
-    return (
-        payload.get("hook_event_name") == "PreToolUse"
-        and isinstance(session, str)
-        and not store.armed(state_folder(), session)
-    )
+    return isinstance(session, str) and not worth_a_look(payload) and not store.armed(state_folder(), session)
 
 
 def _parse(data: bytes) -> dict[str, Any]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 
 from unspin import agents, config
-from unspin.events import ToolResult
+from unspin.agents import protection
+from unspin.agents.suspicion import worth_a_look
+from unspin.events import ToolCall, ToolResult
 from unspin.guard import NONE, REFUSING, WATCHING, Guard
 from unspin.paths import state_folder
 from unspin.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
     from unspin.agents import Answer, Incoming
@@ -29,7 +32,8 @@ def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> A
     try:
         name = protocol.session(payload)
         before_tool = protocol.before_tool(payload)
-        if before_tool and not _prepare(protocol, payload, store, name):
+        looked_at = before_tool and worth_a_look(payload)
+        if before_tool and not _prepare(protocol, payload, store, name) and not looked_at:
             return agents.Answer()
         with store:
             session = store.session(name)
@@ -37,12 +41,21 @@ def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> A
             incoming = protocol.read(payload, known)
             if incoming is None:
                 return agents.Answer()
+            if looked_at:
+                _forbid(incoming, agents.load(agent, "_install"), session)
             responses = observe(store, agent, incoming, session)
         answer: Answer = protocol.answer(incoming, responses)
         return answer
     finally:
         if own:
             store.close()
+
+
+def _forbid(incoming: Incoming, client: ModuleType, session: Session | None) -> None:
+    """Mark the calls that only the person may make."""
+    for event in incoming.events:
+        if isinstance(event, ToolCall):
+            event.forbidden = protection.forbidden(event, session.project if session else incoming.project, client)
 
 
 def _prepare(protocol: Any, payload: dict[str, Any], store: Store, session: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -527,12 +528,22 @@ def test_a_command_that_prints_an_answers_words_is_not_the_person(agent: Client)
 def test_a_command_that_prints_the_words_of_a_refusal_is_not_the_person(agent: Client, prefix: str) -> None:
     loop(agent)
     call = agent.bash("cat refusals.txt", prefix + USER_SAID + "go on")
+    result = {"type": "tool_result", "tool_use_id": call["tool_use_id"], "content": call["tool_response"]}
+    transcript = agent.project / "session.jsonl"
+    transcript.write_text(json.dumps({"type": "user", "message": {"role": "user", "content": [result]}}) + "\n")
     agent.before(call)
-    given = {key: call[key] for key in ("tool_name", "tool_input", "tool_use_id")}
-    done = {"stdout": call["tool_response"], "stderr": "", "interrupted": False, "isImage": False}
-    agent.send("PostToolUse", **given, tool_response=done, duration_ms=8)
-    agent.batch(call)
+    agent.batch(call, transcript_path=str(transcript))
     assert refused(agent)
+
+
+def test_a_command_that_the_person_refused_with_a_comment_releases(agent: Client) -> None:
+    loop(agent)
+    call = agent.bash("make deploy", USER_SAID + "not yet")
+    result = {"type": "tool_result", "tool_use_id": call["tool_use_id"], "is_error": True, "content": "..."}
+    transcript = agent.project / "session.jsonl"
+    transcript.write_text(json.dumps({"type": "user", "message": {"role": "user", "content": [result]}}) + "\n")
+    agent.batch(call, transcript_path=str(transcript))
+    assert not refused(agent)
 
 
 def test_a_message_in_the_middle_of_a_turn_releases(agent: Client) -> None:

@@ -11,6 +11,7 @@ import os
 
 from unspin import events as ev
 from unspin.agents import Answer, Incoming, Known
+from unspin.agents.claude_transcript import is_error, last_context
 from unspin.facts.digest import digest_bytes
 from unspin.facts.files import absolute, written_paths
 from unspin.facts.roles import file_role, is_test_like
@@ -166,7 +167,10 @@ def _batch(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None
         if call is None:
             continue
         _look_at_texts(call, known.texts)
-        incoming.events.append(_result(call, _text(each.get("tool_response")), position))
+        result = _result(call, _text(each.get("tool_response")), position)
+        if result.comment and call.action not in (ev.EDIT, ev.ASK):
+            _confirm_refusal(result, _string(payload, "transcript_path"))
+        incoming.events.append(result)
         if call.action == ev.SHELL:
             moved = read_line(call.command).cwd
             cwd = absolute(moved, cwd) if moved else cwd
@@ -354,6 +358,17 @@ def _result(call: ev.ToolCall, text: str, position: int) -> ev.ToolResult:
     return result
 
 
+def _confirm_refusal(result: ev.ToolResult, transcript: str) -> None:
+    """See whether it was the person who spoke: a command can print the words of a refusal as well.
+
+    The transcript marks a refused call as an error. Where there is none, the words alone
+    have to do.
+    """
+    if is_error(transcript, result.call.call_id) is False or "user said" in result.call.command:
+        result.comment = False
+        result.refused = ""
+
+
 _EDIT_ERRORS = (
     "Refusing to write ",
     "File does not exist",
@@ -392,8 +407,6 @@ def _shell_result(result: ev.ToolResult, text: str) -> None:
 
 
 def _context_size(payload: Mapping[str, Any]) -> ev.ContextSize | None:
-    from unspin.agents.claude_transcript import last_context
-
     path = payload.get("transcript_path")
     known = last_context(path) if isinstance(path, str) else None
     return ev.ContextSize(*known) if known and known[0] else None

@@ -35,6 +35,32 @@ def settings_path(*, project: str | None = None) -> str:
     return os.path.join(folder, "settings.json")
 
 
+def settings_files(project: str) -> list[str]:
+    """Return the settings files that the client reads hooks from: the person's, and the project's."""
+    folder = os.path.join(project, ".claude")
+    return [
+        settings_path(),
+        os.path.join(folder, "settings.json"),
+        settings_path(project=project),
+    ]
+
+
+def entries(text: str) -> list[str] | None:
+    """Return our entries in a settings text, each as one text; ``None`` where the text is no JSON."""
+    try:
+        return [f"{event} {json.dumps(group)}" for event, _, group in _our_groups(text, json_text.parse(text))]
+    except (ValueError, RecursionError):
+        return None
+
+
+def switched_off(text: str) -> bool:
+    """Tell whether the settings text switches all hooks off."""
+    try:
+        return bool(json.loads(text or "{}").get("disableAllHooks"))
+    except (ValueError, AttributeError, RecursionError):
+        return "disableAllHooks" in text
+
+
 def command() -> dict[str, Any]:
     """Return the hook entry that starts unspin: this interpreter, in exec form, without a shell."""
     import tree_sitter

@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TAIL = 256 * 1024
+_LOOKS = 12
+_BETWEEN_LOOKS = 0.02  # seconds
 
 
 def last_context(path: str) -> tuple[int, int | None] | None:
@@ -27,6 +29,37 @@ def last_context(path: str) -> tuple[int, int | None] | None:
             keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
             tokens = sum(value for key in keys if isinstance(value := usage.get(key), int))
             return tokens, _window(str(message.get("model")), tokens)
+    return None
+
+
+def is_error(path: str, call_id: str) -> bool | None:
+    """Return whether a call's result is marked as an error, ``None`` where the transcript does not tell.
+
+    The client writes it up to a tenth of a second late, so this waits a little: ask only
+    where much depends on it.
+    """
+    import os
+    import time
+
+    if not call_id or not os.path.isfile(path):
+        return None
+    mark = call_id.encode("utf-8", "replace")
+    for _ in range(_LOOKS):
+        for line in reversed(_tail(path).split(b"\n")):
+            if mark in line and b'"tool_result"' in line:
+                found = _result_in(_parse(line), call_id)
+                if found is not None:
+                    return found
+        time.sleep(_BETWEEN_LOOKS)
+    return None
+
+
+def _result_in(entry: Any, call_id: str) -> bool | None:
+    message = entry.get("message") if isinstance(entry, dict) else None
+    content = message.get("content") if isinstance(message, dict) else None
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("tool_use_id") == call_id:
+            return bool(block.get("is_error"))
     return None
 
 

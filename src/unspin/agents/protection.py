@@ -7,7 +7,6 @@ see; what it cannot is listed in docs/security.md.
 
 from __future__ import annotations
 
-import json
 import os
 
 from unspin.config import candidates
@@ -16,8 +15,7 @@ from unspin.paths import config_folder, state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from types import ModuleType
 
     from unspin.events import ToolCall
 
@@ -26,39 +24,28 @@ SETTINGS, COMMAND = "settings", "command"
 #: unspin's commands that are the person's.
 PERSONS = frozenset(("release", "mute", "mode", "install", "uninstall", "forget"))
 
-#: What a call has to speak of to be worth a look. Nearly none does.
-_WORDS = ("unspin", ".claude", "settings", "disableAllHooks", ".local", ".config", "XDG_", "CLAUDE_CONFIG")
 _LINKED = 40  # links and folders looked through
 
 
-def worth_a_look(payload: Mapping[str, Any]) -> bool:
-    """Tell whether a call could concern us: by plain words, for every call pays for this."""
-    given, cwd = payload.get("tool_input"), payload.get("cwd")
-    if not isinstance(given, dict):
-        return False
-    texts = [value for value in given.values() if isinstance(value, str)]
-    path = given.get("file_path")
-    if isinstance(path, str) and os.path.islink(path):
-        return True
-    return any(word in text for text in [*texts, cwd if isinstance(cwd, str) else ""] for word in _WORDS)
-
-
-def forbidden(call: ToolCall, project: str, clients: list[str]) -> str:
+def forbidden(call: ToolCall, project: str, client: ModuleType) -> str:
     """Return why only the person may make this call, empty if the agent may.
 
-    ``clients`` are the client's settings files, whose hook entry of ours must stay.
+    ``client`` is the agent's ``_install`` module: it knows its settings files and our
+    entries in them, which must stay.
     """
     folders, files = _protected(project)
+    clients = [os.path.realpath(path) for path in client.settings_files(project)]
+    guarded = [path for path in clients if client.entries(_read(path))]
     real = [call.real_paths.get(path, os.path.realpath(path)) for path in written_paths(call)]
     if any(_touches(path, folders, files) for path in real):
         return SETTINGS
     if call.command:
-        return _forbidden_line(call, folders, files, clients, real)
+        return _forbidden_line(call, folders, files, guarded)
     for edit in call.edits:
         path = os.path.realpath(absolute(edit.path, call.cwd))
         if os.path.basename(path) == "pyproject.toml" and "tool.unspin" in f"{edit.old or ''}{edit.new}":
             return SETTINGS
-        if path in map(os.path.realpath, clients) and _disarms(path, edit.old, edit.new):
+        if path in clients and _disarms(client, path, edit.old, edit.new):
             return SETTINGS
     return ""
 
@@ -85,9 +72,7 @@ def _contains(path: str, folders: list[str], files: list[str]) -> bool:
     return any(place.startswith(f"{path.rstrip('/')}/") for place in (*folders, *files) if os.path.exists(place))
 
 
-def _forbidden_line(
-    call: ToolCall, folders: list[str], files: list[str], clients: list[str], written: list[str]
-) -> str:
+def _forbidden_line(call: ToolCall, folders: list[str], files: list[str], guarded: list[str]) -> str:
     from unspin.facts.shell import read_line
 
     line = read_line(call.command)
@@ -98,14 +83,13 @@ def _forbidden_line(
         if path and _touches(path, folders, files):
             return SETTINGS
         taken = write.change in ("delete", "move")
-        if path and taken and _contains(path.removesuffix("/*"), folders, [*files, *clients]):
+        if path and taken and _contains(path.removesuffix("/*"), folders, [*files, *guarded]):
             return SETTINGS
-        if path and path in map(os.path.realpath, clients) and _holds_entry(path):
+        if path and path in guarded:
             return SETTINGS
         if path.endswith("pyproject.toml") and "unspin" in f"{write.text}{write.script}":
             return SETTINGS
     linked = [os.path.realpath(absolute(_expanded(path), call.cwd)) for path in line.links[:_LINKED] if path]
-    guarded = [path for path in map(os.path.realpath, clients) if _holds_entry(path)]
     if any(_touches(path, folders, [*files, *guarded]) for path in linked):
         return SETTINGS
     speaks = any(word in text for text in line.inline for word in (*folders, "unspin.toml", ".claude/settings"))
@@ -122,38 +106,13 @@ def _expanded(path: str) -> str:
     return os.path.expanduser(path)
 
 
-def _disarms(path: str, old: str | None, new: str) -> bool:
-    """Tell whether an edit of a client's settings takes our entry away, or switches all hooks off."""
+def _disarms(client: ModuleType, path: str, old: str | None, new: str) -> bool:
+    """Tell whether an edit of a client's settings takes our entries away, or switches all hooks off."""
     before = _read(path)
     after = new if old is None else before.replace(old, new, 1)
-    if _entries(before) and _entries(after) != _entries(before):
+    if client.entries(before) and client.entries(after) != client.entries(before):
         return True
-    return _switched_off(after) and not _switched_off(before)
-
-
-def _holds_entry(path: str) -> bool:
-    return bool(_entries(_read(path)))
-
-
-def _entries(text: str) -> list[str] | None:
-    """Return our entries in a settings text, each as one text; ``None`` where the text is no JSON."""
-    try:
-        hooks = json.loads(text or "{}").get("hooks", {})
-        return [
-            f"{event} {json.dumps(group, sort_keys=True)}"
-            for event, groups in hooks.items()
-            for group in groups
-            if "unspin.hook" in json.dumps(group)
-        ]
-    except (ValueError, AttributeError, TypeError, RecursionError):
-        return None
-
-
-def _switched_off(text: str) -> bool:
-    try:
-        return bool(json.loads(text or "{}").get("disableAllHooks"))
-    except (ValueError, AttributeError, RecursionError):
-        return "disableAllHooks" in text
+    return bool(client.switched_off(after)) and not client.switched_off(before)
 
 
 def _read(path: str) -> str:

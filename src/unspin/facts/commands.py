@@ -8,6 +8,7 @@ from unspin.facts.errors import count_errors, environment_error, error_lines, pr
 from unspin.facts.failures import failing_tests, summary
 from unspin.facts.files import Place, read_writes
 from unspin.facts.normalise import normalise_error
+from unspin.facts.redact import redact
 from unspin.facts.roles import file_role
 from unspin.facts.shell import Check, Line, read_line
 from unspin.facts.step import EXCERPT, FAILED, PASSED, UNKNOWN, CheckResult, Step
@@ -90,7 +91,7 @@ def _result(check: Check, event: ToolResult, failing: list[FailingTest], *, read
     recorded = _recorded(check, event)
     result = CheckResult(
         recorded[0] if recorded else check.kind,
-        check.command,
+        redact(check.command),
         outcome(check, event, failing),
         scratch=check.kind == "run" and file_role(check.script) == "scratch",
     )
@@ -159,7 +160,7 @@ def _reports_failure(event: ToolResult) -> bool:
 def _read_failure(step: Step, output: str, failing: list[FailingTest]) -> None:
     first = primary_error(output)
     found = ([first] if first is not None else []) + error_lines(output, _MAX_ERRORS)
-    named = {digest(normalise_error(each)): each.strip()[:EXCERPT] for each in reversed(found)}
+    named = {digest(normalise_error(each)): redact(each.strip()[: 4 * EXCERPT])[:EXCERPT] for each in reversed(found)}
     step.errors = [[name, named[name]] for name in reversed(named)][:_MAX_ERRORS]
     if step.checks and not any(check.failed for check in step.checks) and first is not None and _is_time_out(first):
         step.errors = []

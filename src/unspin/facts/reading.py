@@ -14,6 +14,7 @@ from unspin.events import ASK, BY_PERSON, EDIT, NOTE, OTHER, READ, SHELL, WAIT, 
 from unspin.facts.digest import digest
 from unspin.facts.files import Place, read_edits
 from unspin.facts.normalise import normalise_output
+from unspin.facts.redact import redact
 from unspin.facts.step import EXCERPT, Step
 
 TYPE_CHECKING = False
@@ -31,14 +32,20 @@ _MAX_NOISE = 12  # error-looking lines remembered of each
 _MAX_RED = 120  # tests remembered as red before the first edit
 
 _ACKNOWLEDGING = frozenset(
-    """ok okay done success successful successfully succeeded updated created written wrote saved generated built
-    finished complete completed passed copied started stopped removed deleted installed formatted exported loaded
-    ready true yes""".split()
+    (
+    "ok", "okay", "done", "success", "successful", "successfully", "succeeded", "updated", "created",
+    "written", "wrote", "saved", "generated", "built", "finished", "complete", "completed", "passed", "copied",
+    "started", "stopped", "removed", "deleted", "installed", "formatted", "exported", "loaded", "ready",
+    "true", "yes",
 )
+)  # fmt: skip
 _NEUTRAL = frozenset(
-    """a all and are at been by file files for from has have in into is it items no of on rows s the to was were
-    with without changes error errors warning warnings""".split()
+    (
+    "a", "all", "and", "are", "at", "been", "by", "file", "files", "for", "from", "has", "have", "in", "into",
+    "is", "it", "items", "no", "of", "on", "rows", "s", "the", "to", "was", "were", "with", "without",
+    "changes", "error", "errors", "warning", "warnings",
 )
+)  # fmt: skip
 
 
 class Reader:
@@ -52,7 +59,7 @@ class Reader:
     def read(self, event: ToolResult) -> Step:
         """Return the step that ``event`` amounts to."""
         call = event.call
-        step = Step(call.tool, call.label[:EXCERPT], call.action, identity(call), event.position)
+        step = Step(call.tool, redact(call.label[: 4 * EXCERPT])[:EXCERPT], call.action, identity(call), event.position)
         step.size = event.size
         step.refused = event.refused
         step.failed = event.failed and not event.refused

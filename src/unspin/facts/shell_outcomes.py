@@ -176,10 +176,7 @@ class Outcome:
             if part.flags == "sub":
                 result = _revive(result)
         elif part.ends in ("0", "1", "$", "?"):
-            if part.ends == "$":
-                result = mask
-            else:
-                result = _set_status(mask, part.ends in ("0", "?"), part.ends in ("1", "?"))
+            result = mask if part.ends == "$" else _set_status(mask, part.ends in ("0", "?"), part.ends in ("1", "?"))
             return ((result & _LIVE) << 1) | (result & _DEAD)
         elif part.ends == "false":
             result = _set_status(mask, False, True)

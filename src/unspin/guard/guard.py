@@ -19,6 +19,7 @@ from unspin.events import (
 )
 from unspin.facts.digest import digest
 from unspin.facts.reading import Reader
+from unspin.facts.redact import redact
 from unspin.facts.step import Round, Step
 from unspin.guard import messages
 from unspin.guard.settings import Settings
@@ -420,7 +421,12 @@ class Guard:
             count=1,
             event_index=self._state["index"],
             evidence=[
-                {"event_index": self._state["index"], "tool": call.tool, "file": "", "excerpt": call.label[:100]}
+                {
+                    "event_index": self._state["index"],
+                    "tool": call.tool,
+                    "file": "",
+                    "excerpt": redact(call.label[:200])[:100],
+                }
             ],
         )
 
