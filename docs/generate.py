@@ -73,9 +73,7 @@ def rules(folder: str) -> str:
 def settings() -> str:
     """Return the table of all settings, in the order of their tables in the file."""
     order = {name: at for at, name in enumerate(dict.fromkeys(key.rpartition(".")[0] for key in KEYS))}
-    keys = sorted(
-        KEYS, key=lambda key: order[key.rpartition(".")[0]]
-    )  # a stable sort: as written within a table
+    keys = sorted(KEYS, key=lambda key: order[key.rpartition(".")[0]])  # a stable sort: as written within a table
     rule_of = {key: each.rule for each in DETECTORS for key in each.keys}
     return table(
         ("key", "default", "value", "meaning"),
@@ -85,9 +83,7 @@ def settings() -> str:
 
 def settings_of(detector: type[Detector]) -> str:
     """Return a rule's own settings, and how it is switched off and muted."""
-    rows = table(
-        ("key", "default", "value", "meaning"), ((*_setting(key), KEYS[key][2]) for key in detector.keys)
-    )
+    rows = table(("key", "default", "value", "meaning"), ((*_setting(key), KEYS[key][2]) for key in detector.keys))
     rule = detector.rule
     return (
         f"{rows}\nOff: `{detector.switch()} = false`. "

@@ -10,7 +10,12 @@ from unspin.agents.claude_transcript import last_context
 
 
 def entry(tokens: int, model: str = "claude-opus-5-5", **more: object) -> str:
-    usage = {"input_tokens": 10, "cache_read_input_tokens": tokens - 30, "cache_creation_input_tokens": 15, "output_tokens": 5}
+    usage = {
+        "input_tokens": 10,
+        "cache_read_input_tokens": tokens - 30,
+        "cache_creation_input_tokens": 15,
+        "output_tokens": 5,
+    }
     return json.dumps({"type": "assistant", "message": {"id": "m", "model": model, "usage": usage}, **more})
 
 

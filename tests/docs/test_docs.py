@@ -77,9 +77,7 @@ def test_no_page_is_left_of_a_rule_that_has_gone() -> None:
 
 def test_every_detector_is_held_apart_from_the_others_by_a_contract() -> None:
     tables = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    contracts = [
-        each for each in tables["tool"]["importlinter"]["contracts"] if each["type"] == "independence"
-    ]
+    contracts = [each for each in tables["tool"]["importlinter"]["contracts"] if each["type"] == "independence"]
     held = {module for each in contracts for module in each["modules"]}
     missing = {each.__module__ for each in DETECTORS} - held
     assert "unspin.detect.*" in held or not missing, f"not in pyproject's independence contract: {missing}"

@@ -48,9 +48,7 @@ def test_a_file_that_pytest_cannot_collect_is_a_failing_test() -> None:
 
 
 def test_pytest_without_a_short_summary_is_read_from_its_verbose_lines_or_headings() -> None:
-    assert ids("tests/x.py::test_a FAILED   [ 50%]\ntests/x.py::test_b PASSED   [100%]\n") == [
-        "tests/x.py::test_a"
-    ]
+    assert ids("tests/x.py::test_a FAILED   [ 50%]\ntests/x.py::test_b PASSED   [100%]\n") == ["tests/x.py::test_a"]
     assert ids("____________ test_a ____________\nE   assert 0\n") == ["test_a"]
 
 

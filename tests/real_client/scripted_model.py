@@ -100,9 +100,7 @@ class Request:
     def leaves(self) -> list[tuple[str, str]]:
         """(role, text) of every block of the conversation, in order. Cache marks and ids are left out."""
         return [
-            leaf
-            for message in self.body.get("messages", [])
-            for leaf in _flatten(message["role"], message["content"])
+            leaf for message in self.body.get("messages", []) for leaf in _flatten(message["role"], message["content"])
         ]
 
     @property
@@ -208,9 +206,7 @@ class ScriptedModel:
 
     def _classify(self, body: Json, agent_id: str) -> tuple[Kind, list[Step]]:
         messages = body.get("messages", [])
-        ends = [
-            text for message in messages[-2:] for _, text in _flatten(message["role"], message["content"])
-        ]
+        ends = [text for message in messages[-2:] for _, text in _flatten(message["role"], message["content"])]
         if any(COMPACTION_PROMPT in text for text in ends):
             return "compaction", []
         if not body.get("tools"):

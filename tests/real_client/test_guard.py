@@ -69,9 +69,7 @@ def bash(command: str) -> Calls:
 
 def loop(client: Client, rounds: int, first: int = 0, check: str = CHECK) -> list[Any]:
     """Edits that change nothing that matters, each followed by the failing test."""
-    return [
-        step for number in range(first, first + rounds) for step in (Calls(edit(client, number)), bash(check))
-    ]
+    return [step for number in range(first, first + rounds) for step in (Calls(edit(client, number)), bash(check))]
 
 
 def lines(result: Result) -> list[str]:
@@ -89,10 +87,7 @@ def test_three_edits_with_the_same_failure_reach_the_models_next_request_once(gu
     assert result.outcome["result"] == "I ask you.", result.explain()
     said = lines(result)
     assert len(said) == 1, said
-    assert (
-        'Unspin: loop (3 failing edits on "shape.py"; nothing has passed yet). Stop editing and ask'
-        in said[0]
-    )
+    assert 'Unspin: loop (3 failing edits on "shape.py"; nothing has passed yet). Stop editing and ask' in said[0]
     assert "Unspin: loop" in result.texts_sent_to_model(7)
 
 
@@ -129,10 +124,7 @@ def test_the_next_edit_is_refused_by_any_means_and_a_message_releases_it(guarded
     assert not result.unplayed, result.explain()
     told = [result.texts_sent_to_model(index) for index in range(len(result.requests))]
     for index in (8, 9, 10):
-        assert (
-            'Unspin: edit of "shape.py" refused: 3 failing edits, and the user has not answered yet.'
-            in told[index]
-        )
+        assert 'Unspin: edit of "shape.py" refused: 3 failing edits, and the user has not answered yet.' in told[index]
     assert "has been updated successfully" in told[12]
     assert (guarded.work / "shape.py").read_text() == CODE.replace("# 0", "# 4")
 
@@ -160,16 +152,12 @@ def test_an_answered_question_releases(guarded: Client) -> None:
             else request["input"],
         },
     )
-    assert "has been updated successfully" in result.texts_sent_to_model(len(result.requests) - 1), (
-        result.explain()
-    )
+    assert "has been updated successfully" in result.texts_sent_to_model(len(result.requests) - 1), result.explain()
 
 
 def test_a_pass_in_between_resets(guarded: Client) -> None:
     passing = "python3 -m unittest test_other"
-    guarded.write(
-        "test_other.py", "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n"
-    )
+    guarded.write("test_other.py", "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n")
     result = guarded.run(
         "make it pass",
         [read(guarded), *loop(guarded, 2), bash(passing), *loop(guarded, 2, first=2), Text("done")],
@@ -196,9 +184,7 @@ def test_a_piped_check_neither_counts_nor_resets(guarded: Client) -> None:
 
 
 def test_a_test_edited_until_it_passes_is_told(guarded: Client) -> None:
-    weaken = tool(
-        "Edit", file_path=str(guarded.work / "test_shape.py"), old_string="5), 10)", new_string="5), 7)"
-    )
+    weaken = tool("Edit", file_path=str(guarded.work / "test_shape.py"), old_string="5), 10)", new_string="5), 7)")
     result = guarded.run(
         "make it pass",
         [read(guarded, "test_shape.py"), bash(CHECK), Calls(weaken), bash(CHECK), Text("done")],
@@ -218,9 +204,7 @@ def test_a_test_overwritten_until_it_passes_is_told(guarded: Client) -> None:
 
 
 def test_a_test_changed_with_its_source_is_not(guarded: Client) -> None:
-    weaken = tool(
-        "Edit", file_path=str(guarded.work / "test_shape.py"), old_string="5), 10)", new_string="5), 7)"
-    )
+    weaken = tool("Edit", file_path=str(guarded.work / "test_shape.py"), old_string="5), 10)", new_string="5), 7)")
     result = guarded.run(
         "make it pass",
         [
@@ -267,9 +251,7 @@ def test_refused_edits_are_told(guarded: Client) -> None:
     ]
     result = guarded.run("make it pass", [read(guarded), *wrong, Text("done")])
     said = lines(result)
-    assert len(said) == 1 and 'edits of "shape.py" refused by the edit tool 3 times' in said[0], (
-        result.explain()
-    )
+    assert len(said) == 1 and 'edits of "shape.py" refused by the edit tool 3 times' in said[0], result.explain()
 
 
 def test_a_compaction_is_told_after_it(guarded: Client) -> None:
@@ -279,10 +261,7 @@ def test_a_compaction_is_told_after_it(guarded: Client) -> None:
     )
     said = lines(result)
     assert len(said) == 1, result.explain()
-    assert (
-        "Unspin: the context is about to be compacted. Finish the current step, then offer the user"
-        in said[0]
-    )
+    assert "Unspin: the context is about to be compacted. Finish the current step, then offer the user" in said[0]
 
 
 def test_an_automatic_compaction_is_told_in_the_same_turn(guarded: Client) -> None:
@@ -331,9 +310,7 @@ def test_uninstalled_it_is_gone(guarded: Client) -> None:
 def test_the_log_and_the_status_tell_what_happened(guarded: Client) -> None:
     import json
 
-    guarded.run(
-        "make it pass", [read(guarded), *loop(guarded, 3), Calls(edit(guarded, 3)), Text("What now?")]
-    )
+    guarded.run("make it pass", [read(guarded), *loop(guarded, 3), Calls(edit(guarded, 3)), Text("What now?")])
     log = [json.loads(line) for line in unspin(guarded, "log", "--json").splitlines()]
     assert [(each["rule"], each["response"]) for each in log] == [
         ("failing_edits", "nudge"),
