@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
+_LARGEST = 64_000_000  # bytes of a payload
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
@@ -37,19 +39,37 @@ def _silence_stdout() -> int:
 
 
 def _answer(agent: str, out: int) -> int:
-    payload = _parse(sys.stdin.buffer.read())
+    data = sys.stdin.buffer.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ValueError(f"a payload of more than {_LARGEST:,} bytes was not read")
+    payload = _parse(data)
     if _concerns_nobody(payload):
         return 0
     from unspin import agents, live
+    from unspin.store import StoreError
 
     if agent not in agents.AGENTS:
         raise ValueError(f"unknown agent {agent!r}; known: {', '.join(agents.AGENTS)}")
-    answer = live.handle(agent, payload)
+    try:
+        answer = live.handle(agent, payload)
+    except StoreError as error:
+        if not error.locked:
+            raise
+        _keep_for_later(agent, data)
+        return 0
     if answer.stdout:
         _write(out, answer.stdout)
     if answer.stderr:
         _write(2, answer.stderr)
     return answer.status
+
+
+def _keep_for_later(agent: str, data: bytes) -> None:
+    """Keep an event that the locked store could not take; the next hook takes it in."""
+    from unspin.paths import state_folder
+    from unspin.spool import Spool
+
+    Spool(state_folder()).keep(agent.encode() + b"\n" + data)
 
 
 def _concerns_nobody(payload: dict[str, Any]) -> bool:
@@ -112,12 +132,10 @@ def _record(error: BaseException) -> None:
         import traceback
 
         from unspin.paths import state_folder
-        from unspin.store import Store
+        from unspin.store import record_fault
 
         where = traceback.extract_tb(error.__traceback__)
         place = f"{os.path.basename(where[-1].filename)}:{where[-1].lineno}" if where else "hook"
-        store = Store(state_folder())
-        with store:
-            store.fault(place, f"{type(error).__name__}: {error}")
+        record_fault(state_folder(), place, f"{type(error).__name__}: {error}")
     except BaseException:
         return

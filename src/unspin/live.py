@@ -6,13 +6,15 @@ The only place where an agent's protocol, the store and the guard meet.
 from __future__ import annotations
 
 import json
+import os
 
 from unspin import agents, config
 from unspin.agents import protection
 from unspin.agents.suspicion import worth_a_look
-from unspin.events import ToolCall, ToolResult
-from unspin.guard import NONE, REFUSING, WATCHING, Guard
+from unspin.events import Opportunity, ToolCall, ToolResult
+from unspin.guard import NONE, NUDGE, REFUSING, WATCHING, Guard
 from unspin.paths import state_folder
+from unspin.spool import Spool
 from unspin.store import Store
 
 TYPE_CHECKING = False
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unspin.agents import Answer, Incoming
+    from unspin.guard import Response
     from unspin.store import Session
 
 
@@ -29,6 +32,7 @@ def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> A
     protocol = agents.load(agent)
     own = store is None
     store = store or Store(state_folder())
+    spool = Spool(os.path.dirname(store.path))
     try:
         name = protocol.session(payload)
         before_tool = protocol.before_tool(payload)
@@ -36,19 +40,45 @@ def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> A
         if before_tool and not _prepare(protocol, payload, store, name) and not looked_at:
             return agents.Answer()
         with store:
-            session = store.session(name)
-            known = agents.Known(session.cwd if session else "", {} if before_tool else store.take_stash(name))
-            incoming = protocol.read(payload, known)
-            if incoming is None:
-                return agents.Answer()
-            if looked_at:
-                _forbid(incoming, agents.load(agent, "_install"), session)
-            responses = observe(store, agent, incoming, session)
+            kept = _take_in(store, spool)
+            incoming, responses = _handle(agent, payload, store, looked_at=looked_at)
+        spool.drop(kept)
+        if incoming is None:
+            return agents.Answer()
         answer: Answer = protocol.answer(incoming, responses)
         return answer
     finally:
         if own:
             store.close()
+
+
+def _handle(
+    agent: str, payload: dict[str, Any], store: Store, *, looked_at: bool = False, late: bool = False
+) -> tuple[Incoming | None, list[Response]]:
+    """Take one payload through the guard, inside a transaction."""
+    protocol = agents.load(agent)
+    name = protocol.session(payload)
+    session = store.session(name)
+    before_tool = protocol.before_tool(payload)
+    known = agents.Known(session.cwd if session else "", {} if before_tool else store.take_stash(name))
+    incoming = protocol.read(payload, known)
+    if incoming is None:
+        return None, []
+    if looked_at:
+        _forbid(incoming, agents.load(agent, "_install"), session)
+    return incoming, observe(store, agent, incoming, session, late=late)
+
+
+def _take_in(store: Store, spool: Spool) -> list[str]:
+    """Take in what came while the store was locked, oldest first; return the names of what can go."""
+    names = spool.names()
+    if names:
+        store.forget_taken(names)
+    for name in names:
+        agent, _, data = spool.read(name).partition(b"\n")
+        if store.take_in(name) and data:
+            _handle(agent.decode(), json.loads(data.decode("utf-8", "replace")), store, late=True)
+    return names
 
 
 def _forbid(incoming: Incoming, client: ModuleType, session: Session | None) -> None:
@@ -69,8 +99,13 @@ def _prepare(protocol: Any, payload: dict[str, Any], store: Store, session: str)
     return bool(armed & REFUSING)
 
 
-def observe(store: Store, agent: str, incoming: Incoming, session: Session | None) -> list[Any]:
-    """Feed events to the session's guard, store what it became, log what it noticed."""
+def observe(
+    store: Store, agent: str, incoming: Incoming, session: Session | None, *, late: bool = False
+) -> list[Response]:
+    """Feed events to the session's guard, store what it became, log what it noticed.
+
+    What a ``late`` event gives cannot be told any more: it is kept for the next one.
+    """
     project = session.project if session else incoming.project
     guard = restore(store, project, None if incoming.fresh else session)
     wrapped = [each for each in incoming.events if isinstance(each, ToolResult) and "unspin" in each.call.command]
@@ -80,18 +115,31 @@ def observe(store: Store, agent: str, incoming: Incoming, session: Session | Non
     responses = []
     for event in incoming.events:
         responses += guard.observe(event)
+    if late:
+        for response in [each for each in responses if each.kind == NUDGE]:
+            guard.hold(response)
+            responses.remove(response)
+    elif incoming.carries and not any(response.kind == NUDGE for response in responses):
+        responses += guard.observe(Opportunity())
     for response in responses:
         store.log(incoming.session, {**response.as_mapping(), "evidence": json.dumps(response.evidence)})
-    save(store, incoming.session, agent, project, incoming.cwd, guard)
+    cwd = session.cwd if session and incoming.subagent else incoming.cwd
+    save(store, incoming.session, agent, project, cwd, guard)
     return [response for response in responses if response.kind != NONE]
 
 
 def restore(store: Store, project: str, session: Session | None) -> Guard:
     """Return the guard of a session as it was stored, or a new one."""
+    state = None
+    if session:
+        try:
+            state = json.loads(session.state)
+        except ValueError as error:
+            store.fault("session", f"the state of session {session.id} cannot be read ({error}): it starts afresh")
     return Guard(
         config.compiled(project, store),
         project=project,
-        state=json.loads(session.state) if session else None,
+        state=state,
         muted=store.mutes(project),
         mode=store.mode(project),
     )

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
 VERSION = 1
-_BUSY_SECONDS = 2.0
+_BUSY_SECONDS = 0.25
 _KEEP_FAULTS = 200
+FAULTS_FILE = "faults.log"  # beside the store, for faults of the store itself
+_MAX_FAULTS_FILE = 200_000  # bytes
 _KEEP_CHECK_RUNS = 200
 
 #: Migrations: the statements that bring a store from version N-1 to N.
@@ -44,13 +46,40 @@ _MIGRATIONS: dict[int, tuple[str, ...]] = {
         """CREATE TABLE check_run (
             id INTEGER PRIMARY KEY, folder TEXT NOT NULL, time REAL NOT NULL, command TEXT NOT NULL,
             kind TEXT NOT NULL, status INTEGER NOT NULL)""",
+        "CREATE TABLE spooled (name TEXT PRIMARY KEY) WITHOUT ROWID",
         "CREATE TABLE stash (session TEXT, path TEXT, text TEXT NOT NULL, PRIMARY KEY (session, path))",
     ),
 }
 
 
 class StoreError(Exception):
-    """The store cannot be used; the text says what was found and what to do."""
+    """The store cannot be used; the text says what was found and what to do.
+
+    ``locked`` is true where another process holds it: later it will be free.
+    """
+
+    locked = False
+
+
+def _unusable(path: str, error: Exception) -> StoreError:
+    found = StoreError(f"the store {path} cannot be used: {error}")
+    found.locked = "locked" in str(error) or "busy" in str(error)
+    return found
+
+
+def record_fault(folder: str, place: str, text: str) -> None:
+    """Record a fault in the store, or beside it where the store cannot be used; raise if neither can be."""
+    try:
+        store = Store(folder)
+        with store:
+            store.fault(place, text)
+        store.close()
+    except (StoreError, sqlite3.Error):
+        path = os.path.join(folder, FAULTS_FILE)
+        if not os.path.exists(path) or os.path.getsize(path) < _MAX_FAULTS_FILE:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            with open(path, "a", encoding="utf-8", errors="replace") as file:
+                file.write(f"{time.time():.0f}\t{place}\t{' '.join(text.split())[:500]}\n")
 
 
 def armed(folder: str, session: str) -> int:
@@ -105,7 +134,7 @@ class Store:
         try:
             self._db = self._open(folder)
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"the store {self.path} cannot be used: {error}") from error
+            raise _unusable(self.path, error) from error
 
     def _open(self, folder: str) -> Any:
         if not os.path.exists(self.path):
@@ -137,7 +166,7 @@ class Store:
         try:
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
-            raise StoreError(f"the store {self.path} cannot be used: {error}") from error
+            raise _unusable(self.path, error) from error
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -224,6 +253,10 @@ class Store:
         for row in rows:
             yield dict(zip(self._FIELDS, row, strict=True))
 
+    def fired(self) -> dict[str, int]:
+        """Return how often each rule was noticed, in all sessions."""
+        return dict(self._db.execute("SELECT rule, count(*) FROM detection GROUP BY rule"))
+
     # -- faults ------------------------------------------------------------------------
 
     def fault(self, place: str, text: str) -> None:
@@ -259,6 +292,22 @@ class Store:
             self._db.execute("DELETE FROM mute WHERE (project, rule, file) = (?, ?, ?)", (project, rule, file))
         else:
             self._db.execute("INSERT OR REPLACE INTO mute VALUES (?, ?, ?)", (project, rule, file))
+
+    # -- events that came while the store was locked ------------------------------------
+
+    def take_in(self, name: str) -> bool:
+        """Record that a kept event is taken in; false if it was before."""
+        return bool(self._db.execute("INSERT OR IGNORE INTO spooled VALUES (?)", (name,)).rowcount)
+
+    def forget_taken(self, names: list[str]) -> None:
+        """Forget the kept events that were taken in, but for those whose files are still there."""
+        there = ", ".join("?" * len(names))
+        self._db.execute(f"DELETE FROM spooled WHERE name NOT IN ({there})", names)
+
+    def damage(self) -> str:
+        """Return what SQLite finds wrong with the file, empty if nothing."""
+        (found,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+        return "" if found == "ok" else str(found)
 
     # -- compiled settings and recorded checks -----------------------------------------
 

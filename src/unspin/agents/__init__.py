@@ -42,7 +42,7 @@ class Known:
 class Incoming:
     """A hook's payload, read: whose session it is, what happened, and where the agent stands."""
 
-    __slots__ = ("cwd", "event", "events", "fresh", "project", "session")
+    __slots__ = ("carries", "cwd", "event", "events", "fresh", "project", "session", "subagent")
 
     def __init__(self, session: str, project: str, cwd: str, event: str, events: list[Event], *, fresh: bool = False):
         self.session = session
@@ -50,6 +50,8 @@ class Incoming:
         self.cwd = cwd
         self.event = event  # the agent's own name of the hook event
         self.events = events
+        self.carries = False  # an answer to it can bring a line to the main agent
+        self.subagent = False  # its folder is not that of the main agent
         self.fresh = fresh  # the session's history is gone (the person cleared it)
 
 

@@ -33,6 +33,9 @@ HOOKS: dict[str, str] = {
     "PreCompact": "",
 }
 
+#: The events whose answer reaches the model. (What PreCompact prints would become part of the summary's task.)
+_CARRYING = ("SessionStart", "UserPromptSubmit", "PostToolBatch")
+
 _ACTIONS: dict[str, str] = {
     **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), ev.EDIT),
     **dict.fromkeys(
@@ -96,6 +99,8 @@ def read(payload: Mapping[str, Any], known: Known) -> Incoming | None:
     if reader is None:
         return None
     incoming = Incoming(identity, _project(cwd), cwd, event, [])
+    incoming.subagent = bool(_agent(payload))
+    incoming.carries = event in _CARRYING and not incoming.subagent
     reader(incoming, payload, known)
     return incoming
 
@@ -127,7 +132,6 @@ def _session_start(incoming: Incoming, payload: Mapping[str, Any], known: Known)
     if source == "compact":
         incoming.events.append(ev.Compaction(done=True))
     incoming.fresh = source == "clear"
-    incoming.events.append(ev.Opportunity())
 
 
 def _prompt(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None:
@@ -139,7 +143,7 @@ def _prompt(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> Non
         or payload.get("source") in _MACHINE_SOURCES
         or text.lstrip().startswith(_MACHINE_OPENINGS)
     )
-    incoming.events += [ev.Message(text, by_person=not machine), ev.Opportunity()]
+    incoming.events.append(ev.Message(text, by_person=not machine))
 
 
 def _before_compaction(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None:
@@ -159,7 +163,7 @@ def _batch(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None
         size = _context_size(payload)
         if size is not None:
             incoming.events.append(size)
-    cwd = known.cwd or incoming.cwd
+    cwd = incoming.cwd if agent else known.cwd or incoming.cwd
     for position, each in enumerate(calls if isinstance(calls, list) else ()):
         if not isinstance(each, dict):
             continue

@@ -158,7 +158,11 @@ class Guard:
         if self.mode != "guard" or not self.settings["loop.block_ignored"]:
             return []
         standing = self._state["standing"].values()
-        return [each["file"] for each in standing if each["blocks"] and not self._is_muted(each["rule"], each["file"])]
+        return [
+            each["file"]
+            for each in standing
+            if each["blocks"] and each["heard"] and not self._is_muted(each["rule"], each["file"])
+        ]
 
     def streaks(self) -> list[dict[str, Any]]:
         """Return what is being counted, longest first: rule, what it is about, count, threshold."""
@@ -360,6 +364,7 @@ class Guard:
             "count": found.count,
             "evidence": response.evidence,
             "grace": self.settings["loop.grace_edits"],
+            "heard": True,
             "refusals": 0,
             "refused_in": -1,
         }
@@ -370,11 +375,23 @@ class Guard:
         self._state["kept"].append(response.as_mapping())
         del self._state["kept"][:-_KEPT]
 
+    def hold(self, response: Response) -> None:
+        """Take back a nudge that nothing could carry: it is given at the next event that can.
+
+        Until then it blocks nothing: the agent has not read it.
+        """
+        self._keep(response)
+        standing = self._state["standing"].get(response.identity)
+        if standing:
+            standing["heard"] = False
+
     def _give_kept(self) -> list[Response]:
         """Return the oldest line that was kept because nothing could carry it."""
         if not self._state["kept"] or self.mode == "observe":
             return []
         kept = self._state["kept"].pop(0)
+        if kept["identity"] in self._state["standing"]:
+            self._state["standing"][kept["identity"]]["heard"] = True
         return [
             Response(
                 NUDGE,
