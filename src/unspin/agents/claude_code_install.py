@@ -38,17 +38,14 @@ def settings_path(*, project: str | None = None) -> str:
 def settings_files(project: str) -> list[str]:
     """Return the settings files that the client reads hooks from: the person's, and the project's."""
     folder = os.path.join(project, ".claude")
-    return [
-        settings_path(),
-        os.path.join(folder, "settings.json"),
-        settings_path(project=project),
-    ]
+    paths = [settings_path(), os.path.join(folder, "settings.json"), settings_path(project=project)]
+    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
 
 
-def entries(text: str) -> list[str] | None:
-    """Return our entries in a settings text, each as one text; ``None`` where the text is no JSON."""
+def entries(text: str) -> list[tuple[str, int, Any]] | None:
+    """Return our entries in a settings text: event, place in its list, group; ``None`` where the text is no JSON."""
     try:
-        return [f"{event} {json.dumps(group)}" for event, _, group in _our_groups(text, json_text.parse(text))]
+        return _our_groups(text, json_text.parse(text or "{}"))
     except (ValueError, RecursionError):
         return None
 

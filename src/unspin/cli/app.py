@@ -213,6 +213,26 @@ def log(session: str, everything: bool, as_json: bool) -> None:
         show.log(found)
 
 
+@app.command(epilog=_examples("unspin doctor", "unspin doctor --json"))
+@click.option("--agent", type=click.Choice(list(agents.AGENTS)), default=next(iter(agents.AGENTS)), show_default=True)
+@_JSON
+def doctor(agent: str, as_json: bool) -> None:
+    """See whether unspin works here: the hooks, a synthetic loop, settings with their origin, recent faults.
+
+    The exit status is 1 where something is wrong.
+    """
+    from unspin.doctor import WRONG, examine
+
+    wrong = False
+    for finding in examine(agent, os.path.realpath(os.getcwd())):
+        wrong = wrong or finding.state == WRONG
+        if as_json:
+            click.echo(json.dumps(finding.as_mapping()))
+        else:
+            show.finding(finding.as_mapping())
+    sys.exit(int(wrong))
+
+
 # -- the person's commands -------------------------------------------------------------
 
 

@@ -37,6 +37,16 @@ def status(report: dict[str, Any]) -> None:
     console.print(f"said      {report['nudges']} nudges, {report['blocks']} refusals")
 
 
+def finding(found: dict[str, str]) -> None:
+    """Print one finding of the doctor."""
+    console = Console(highlight=False)
+    colour = {"ok": "green", "note": "yellow", "wrong": "red"}[found["state"]]
+    text = escape(" ".join(quote(found["text"], longest=400)[1:-1].split()))
+    console.print(f"[{colour}]{found['state']:<6}[/{colour}]{found['about']:<15} {text}")
+    if found["remedy"]:
+        console.print(f"{'':21} [bold]{escape(found['remedy'])}[/bold]")
+
+
 def log(found: list[dict[str, Any]]) -> None:
     """Print detections as a table."""
     console = Console(highlight=False)

@@ -58,13 +58,13 @@ class Situation:
         return quote(path, keep_end=True)
 
 
-def quote(text: str, *, keep_end: bool = False) -> str:
+def quote(text: str, *, keep_end: bool = False, longest: int = _LONGEST) -> str:
     """Return ``text`` in double quotes on one line, without anything that could be more than text."""
-    text = text[: _LONGEST * 20] if not keep_end else text[-_LONGEST * 20 :]
+    text = text[: longest * 20] if not keep_end else text[-longest * 20 :]
     text = " ".join("".join(" " if _invisible(char) else char for char in text).split())
     text = text.replace('"', "'")
-    if len(text) > _LONGEST:
-        text = "…" + text[-_LONGEST + 1 :] if keep_end else text[: _LONGEST - 1] + "…"
+    if len(text) > longest:
+        text = "…" + text[-longest + 1 :] if keep_end else text[: longest - 1] + "…"
     return f'"{text}"'
 
 

@@ -1,0 +1,237 @@
+"""Whether unspin works on this machine, in this folder: every finding with what to do about it.
+
+Looks from outside, as the client does: the hook entries in the settings files, the
+interpreter they name, and a synthetic loop fed through the very command line that is
+installed, which must be answered with a block.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+
+from unspin import agents, config
+from unspin.guard.settings import KEYS, RULES, SettingsError
+from unspin.paths import state_folder
+from unspin.spool import Spool
+from unspin.store import FAULTS_FILE, Store, StoreError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+    from typing import Any
+
+OK, NOTE, WRONG = "ok", "note", "wrong"
+
+_RECENT_FAULTS = 5
+_RECENT_SECONDS = 7 * 86400
+_TIME_LIMIT = 20  # seconds for one hook process
+_WAITING = 50  # kept events after which something is wrong
+
+
+class Finding:
+    """One thing looked at: ``state`` is ok, note or wrong; ``remedy`` says what to do."""
+
+    __slots__ = ("about", "remedy", "state", "text")
+
+    def __init__(self, state: str, about: str, text: str, remedy: str = ""):
+        self.state = state
+        self.about = about
+        self.text = text
+        self.remedy = remedy
+
+    def as_mapping(self) -> dict[str, str]:
+        """Return the finding as plain data."""
+        return {"state": self.state, "about": self.about, "text": self.text, "remedy": self.remedy}
+
+
+def examine(agent: str, project: str) -> Iterator[Finding]:
+    """Yield findings about unspin for ``agent`` in the folder ``project``."""
+    client = agents.load(agent, "_install")
+    yield from _entries(agent, client, project)
+    yield from _settings(project)
+    yield from _store()
+
+
+# -- what starts the hooks -------------------------------------------------------------
+
+
+def _entries(agent: str, client: ModuleType, project: str) -> Iterator[Finding]:
+    found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for path in client.settings_files(project):
+        text = _text(path)
+        if text is None:
+            continue
+        entries = client.entries(text)
+        if entries is None:
+            yield Finding(WRONG, "hooks", f"{path} is not valid JSON: the client ignores it", "Mend the file.")
+            continue
+        for key in ("disableAllHooks", "allowManagedHooksOnly"):
+            if _switch(text, key):
+                yield Finding(WRONG, "hooks", f"{path} sets {key}: no hook runs", f"Take {key} out of it.")
+        for event, _, value in entries:
+            found.setdefault(event, []).extend((path, hook) for hook in value["hooks"])
+    install = f"unspin install {agent}"
+    missing = [event for event in client.HOOKS if event not in found]
+    if len(missing) == len(client.HOOKS):
+        yield Finding(WRONG, "hooks", "unspin is not installed: no settings file starts it", f"Run: {install}")
+        return
+    if missing:
+        yield Finding(WRONG, "hooks", f"no hook for {', '.join(missing)}", f"Run: {install}")
+    twice = sorted({event for event, hooks in found.items() if len(hooks) > 1})
+    if twice:
+        places = sorted({path for event in twice for path, _ in found[event]})
+        yield Finding(
+            WRONG,
+            "hooks",
+            f"installed more than once ({', '.join(places)}): every event would count twice",
+            f"Keep one of them: unspin uninstall {agent}, or unspin uninstall {agent} --project",
+        )
+    hooks = {json.dumps(hook): hook for each in found.values() for _, hook in each}
+    if not missing and not twice:
+        yield Finding(OK, "hooks", f"installed once, {len(found)} events, in {next(iter(found.values()))[0][0]}")
+    for hook in hooks.values():
+        yield from _starts(agent, hook, install)
+
+
+def _starts(agent: str, hook: dict[str, Any], install: str) -> Iterator[Finding]:
+    python = str(hook.get("command"))
+    if not os.access(python, os.X_OK):
+        yield Finding(
+            WRONG,
+            "interpreter",
+            f"{python} is gone: unspin is silent, the agent goes on",
+            f"Run: {install}",
+        )
+        return
+    yield Finding(OK, "interpreter", python)
+    try:
+        blocked, seconds, said = _synthetic_loop(hook)
+    except (OSError, subprocess.SubprocessError) as error:
+        yield Finding(WRONG, "synthetic loop", f"the installed command cannot be run: {error}", f"Run: {install}")
+        return
+    if blocked:
+        yield Finding(OK, "synthetic loop", f"answered with a block; {seconds * 1000:.0f} ms a hook")
+    else:
+        yield Finding(
+            WRONG,
+            "synthetic loop",
+            f"the installed command does not answer a loop with a block{f' ({said})' if said else ''}",
+            f"Run: {install}. If that does not help, see the faults below.",
+        )
+
+
+def _synthetic_loop(hook: dict[str, Any]) -> tuple[bool, float, str]:
+    """Feed three failing edits through a hook entry; return whether the fourth is refused, and seconds a hook."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder}
+        env.pop("CLAUDE_PROJECT_DIR", None)
+        base = {"session_id": "doctor", "cwd": folder, "transcript_path": ""}
+        edit = {"file_path": f"{folder}/a.py", "old_string": "a", "new_string": "b"}
+        fails = "Exit code 1\nE   TypeError: synthetic\nFAILED test_a.py::test_a - TypeError: synthetic"
+        rounds: list[dict[str, Any]] = [
+            {"tool_name": "Edit", "tool_input": edit, "tool_response": "The file has been updated"},
+            {"tool_name": "Bash", "tool_input": {"command": "pytest"}, "tool_response": fails},
+        ]
+        payloads = [{**base, "hook_event_name": "PostToolBatch", "tool_calls": [call]} for call in rounds * 3]
+        payloads.append({**base, "hook_event_name": "PreToolUse", **rounds[0]})
+        began = time.monotonic()
+        for payload in payloads:
+            done = subprocess.run(
+                [hook["command"], *hook.get("args", [])],
+                input=json.dumps(payload),
+                capture_output=True,
+                text=True,
+                timeout=_TIME_LIMIT,
+                check=False,
+                env=env,
+            )
+        seconds = (time.monotonic() - began) / len(payloads)
+        return done.returncode == 2 and "Unspin:" in done.stderr, seconds, done.stderr.strip()[-200:]
+
+
+def _switch(text: str, key: str) -> bool:
+    try:
+        return bool(json.loads(text).get(key))
+    except (ValueError, AttributeError):
+        return False
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+# -- settings --------------------------------------------------------------------------
+
+
+def _settings(project: str) -> Iterator[Finding]:
+    try:
+        settings, origin = config.load(project)
+    except SettingsError as error:
+        yield Finding(WRONG, "settings", str(error), "Until then the defaults are used.")
+        return
+    if not origin:
+        yield Finding(OK, "settings", "the defaults; no settings file sets anything")
+    for key, path in sorted(origin.items()):
+        yield Finding(OK, "settings", f"{key} = {settings[key]!r}  ({path}; default {KEYS[key][1]!r})")
+
+
+# -- the store -------------------------------------------------------------------------
+
+
+def _store() -> Iterator[Finding]:
+    try:
+        folder = state_folder()
+    except OSError as error:
+        yield Finding(WRONG, "store", str(error))
+        return
+    yield from _fault_file(os.path.join(folder, FAULTS_FILE))
+    waiting = len(Spool(folder).names())
+    if waiting > _WAITING:
+        yield Finding(NOTE, "store", f"{waiting} events wait to be taken in", "The next hook does it; look again.")
+    try:
+        store = Store(folder)
+        with store:
+            damage, faults, fired = store.damage(), store.faults(), store.fired()
+    except StoreError as error:
+        yield Finding(
+            WRONG,
+            "store",
+            str(error),
+            f"Move {folder} away: unspin starts afresh; nothing else is in it.",
+        )
+        return
+    if damage:
+        yield Finding(WRONG, "store", f"{store.path} is damaged: {damage}", "Move it away: unspin starts afresh.")
+    else:
+        yield Finding(OK, "store", f"{store.path}, {os.path.getsize(store.path) // 1024} kB")
+    recent = [each for each in faults if each[0] > time.time() - _RECENT_SECONDS]
+    for when, place, text in recent[-_RECENT_FAULTS:]:
+        yield Finding(NOTE, "fault", f"{_date(when)}  {place}: {text}", _remedy(place))
+    never = [rule for rule in RULES if not fired.get(rule)]
+    if never and fired:
+        yield Finding(OK, "rules", f"never fired so far: {', '.join(never)}")
+
+
+def _fault_file(path: str) -> Iterator[Finding]:
+    text = _text(path)
+    lines = [line.split("\t", 2) for line in (text or "").splitlines() if line.count("\t") >= 2]
+    recent = [line for line in lines if line[0].isdigit() and int(line[0]) > time.time() - _RECENT_SECONDS]
+    for when, place, what in recent[-_RECENT_FAULTS:]:
+        yield Finding(NOTE, "fault", f"{_date(int(when))}  {place}: {what}")
+
+
+def _date(when: float) -> str:
+    return time.strftime("%d %b %H:%M", time.localtime(when))
+
+
+def _remedy(place: str) -> str:
+    return "Mend the settings file." if place == "settings" else ""
