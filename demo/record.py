@@ -6,6 +6,7 @@ Run it when the hooks change: .venv/bin/python demo/record.py
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -84,6 +85,7 @@ def main() -> None:
             for payload in payloads:
                 text = json.dumps(payload, ensure_ascii=False)
                 text = text.replace(str(client.work), PLACE).replace(str(client.root), "/home/dev")
+                text = re.sub(r"projects/[^/]*/", "projects/-home-dev-format/", text)
                 file.write(text.replace(payload["session_id"], "demo-session") + "\n")
         print(f"{len(payloads)} payloads")
 

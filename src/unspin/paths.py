@@ -18,6 +18,17 @@ def config_folder() -> str:
     return os.path.join(_base("XDG_CONFIG_HOME", ".config"), "unspin")
 
 
+def real(path: str) -> str:
+    """Return the file that ``path`` is, links resolved; the path itself where that cannot be told.
+
+    A name can hold what no file's can: a NUL, a lone surrogate.
+    """
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
+
+
 def _base(variable: str, below_home: str) -> str:
     base = os.environ.get(variable, "")
     if os.path.isabs(base):  # the XDG specification: a relative value is to be ignored

@@ -61,6 +61,11 @@ class StoreError(Exception):
     locked = False
 
 
+def _storable(value: Any) -> Any:
+    """Return text that SQLite takes: lone surrogates, which are no characters, replaced."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
 def _unusable(path: str, error: Exception) -> StoreError:
     found = StoreError(f"the store {path} cannot be used: {error}")
     found.locked = "locked" in str(error) or "busy" in str(error)
@@ -89,7 +94,7 @@ def armed(folder: str, session: str) -> int:
         return 0
     db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
     try:
-        row = db.execute("SELECT armed FROM session WHERE id = ?", (session,)).fetchone()
+        row = db.execute("SELECT armed FROM session WHERE id = ?", (_storable(session),)).fetchone()
     finally:
         db.close()
     return int(row[0]) if row else 0
@@ -180,7 +185,8 @@ class Store:
     def session(self, id: str) -> Session | None:
         """Return the session, or ``None``."""
         row = self._db.execute(
-            "SELECT id, agent, project, cwd, state, armed, started, updated FROM session WHERE id = ?", (id,)
+            "SELECT id, agent, project, cwd, state, armed, started, updated FROM session WHERE id = ?",
+            (_storable(id),),
         ).fetchone()
         return Session(*row) if row else None
 
@@ -199,7 +205,7 @@ class Store:
         self._db.execute(
             "INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
             "cwd = excluded.cwd, state = excluded.state, armed = excluded.armed, updated = excluded.updated",
-            (id, agent, project, cwd, state, armed, now, now),
+            (_storable(id), agent, _storable(project), _storable(cwd), state, armed, now, now),
         )
 
     def forget(self, id: str) -> int:
@@ -211,14 +217,14 @@ class Store:
 
     def stash(self, session: str, texts: dict[str, str]) -> None:
         """Keep what files held before a call, until ``take_stash`` at the end of its round."""
-        rows = [(session, path, text) for path, text in texts.items()]
+        rows = [(_storable(session), _storable(path), _storable(text)) for path, text in texts.items()]
         self._db.executemany("INSERT OR IGNORE INTO stash VALUES (?, ?, ?)", rows)
 
     def take_stash(self, session: str) -> dict[str, str]:
         """Return and remove what was kept."""
-        rows = list(self._db.execute("SELECT path, text FROM stash WHERE session = ?", (session,)))
+        rows = list(self._db.execute("SELECT path, text FROM stash WHERE session = ?", (_storable(session),)))
         if rows:
-            self._db.execute("DELETE FROM stash WHERE session = ?", (session,))
+            self._db.execute("DELETE FROM stash WHERE session = ?", (_storable(session),))
         return dict(rows)
 
     # -- detections --------------------------------------------------------------------
@@ -241,7 +247,7 @@ class Store:
         row = {**found, "session": session, "time": time.time()}
         self._db.execute(
             f"INSERT INTO detection ({', '.join(self._FIELDS)}) VALUES ({', '.join('?' * len(self._FIELDS))})",
-            [row[field] for field in self._FIELDS],
+            [_storable(row[field]) for field in self._FIELDS],
         )
 
     def detections(self, session: str | None = None) -> Iterator[dict[str, Any]]:
@@ -261,7 +267,9 @@ class Store:
 
     def fault(self, place: str, text: str) -> None:
         """Record a fault of our own; only the newest are kept."""
-        self._db.execute("INSERT INTO fault (time, place, text) VALUES (?, ?, ?)", (time.time(), place, text[:2000]))
+        self._db.execute(
+            "INSERT INTO fault (time, place, text) VALUES (?, ?, ?)", (time.time(), place, _storable(text[:2000]))
+        )
         self._db.execute("DELETE FROM fault WHERE id <= (SELECT max(id) FROM fault) - ?", (_KEEP_FAULTS,))
 
     def faults(self) -> list[tuple[float, str, str]]:

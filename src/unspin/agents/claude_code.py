@@ -16,6 +16,7 @@ from unspin.facts.digest import digest_bytes
 from unspin.facts.files import absolute, written_paths
 from unspin.facts.roles import file_role, is_test_like
 from unspin.facts.shell import read_line
+from unspin.paths import real as real_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def read(payload: Mapping[str, Any], known: Known) -> Incoming | None:
     if not identity:
         return None
     cwd = payload.get("cwd")
-    cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") else known.cwd or "/"
+    cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") and "\0" not in cwd else known.cwd or "/"
     reader = _READERS.get(event)
     if reader is None:
         return None
@@ -124,7 +125,7 @@ def contents_before(payload: Mapping[str, Any], test_paths: Sequence[str] = ()) 
 
 def _project(cwd: str) -> str:
     given = os.environ.get("CLAUDE_PROJECT_DIR", "")
-    return os.path.realpath(given if os.path.isabs(given) else cwd)
+    return real_path(given if os.path.isabs(given) else cwd)
 
 
 def _session_start(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None:
@@ -248,10 +249,7 @@ def _look_at_files(call: ev.ToolCall, later_cwd: str) -> None:
             call.cwd = before
             paths = written_paths(call)
     for path in paths:
-        try:
-            real[path] = os.path.realpath(path)
-        except (OSError, ValueError):  # a NUL in a name, a loop of links
-            continue
+        real[path] = real_path(path)
         if later_cwd:
             hashes[real[path]] = _hash(real[path])
     call.real_paths = {path: to for path, to in real.items() if to != path}

@@ -12,6 +12,7 @@ import os
 from unspin.config import candidates
 from unspin.facts.files import absolute, written_paths
 from unspin.paths import config_folder, state_folder
+from unspin.paths import real as real_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,15 +35,15 @@ def forbidden(call: ToolCall, project: str, client: ModuleType) -> str:
     entries in them, which must stay.
     """
     folders, files = _protected(project)
-    clients = [os.path.realpath(path) for path in client.settings_files(project)]
+    clients = [real_path(path) for path in client.settings_files(project)]
     guarded = [path for path in clients if client.entries(_read(path))]
-    real = [call.real_paths.get(path, os.path.realpath(path)) for path in written_paths(call)]
+    real = [call.real_paths.get(path, real_path(path)) for path in written_paths(call)]
     if any(_touches(path, folders, files) for path in real):
         return SETTINGS
     if call.command:
         return _forbidden_line(call, folders, files, guarded)
     for edit in call.edits:
-        path = os.path.realpath(absolute(edit.path, call.cwd))
+        path = real_path(absolute(edit.path, call.cwd))
         if os.path.basename(path) == "pyproject.toml" and "tool.unspin" in f"{edit.old or ''}{edit.new}":
             return SETTINGS
         if path in clients and _disarms(client, path, edit.old, edit.new):
@@ -55,10 +56,10 @@ def _protected(project: str) -> tuple[list[str], list[str]]:
     folders = []
     for find in (state_folder, config_folder):
         try:
-            folders.append(os.path.realpath(find()))
+            folders.append(real_path(find()))
         except OSError:
             continue
-    return folders, [os.path.realpath(path) for path in candidates(project) if path.endswith("unspin.toml")]
+    return folders, [real_path(path) for path in candidates(project) if path.endswith("unspin.toml")]
 
 
 def _touches(path: str, folders: list[str], files: list[str]) -> bool:
@@ -79,7 +80,7 @@ def _forbidden_line(call: ToolCall, folders: list[str], files: list[str], guarde
     if not PERSONS.isdisjoint(line.own):
         return COMMAND
     for write in line.writes:
-        path = os.path.realpath(absolute(_expanded(write.path), call.cwd)) if write.path else ""
+        path = real_path(absolute(_expanded(write.path), call.cwd)) if write.path else ""
         if path and _touches(path, folders, files):
             return SETTINGS
         taken = write.change in ("delete", "move")
@@ -89,7 +90,7 @@ def _forbidden_line(call: ToolCall, folders: list[str], files: list[str], guarde
             return SETTINGS
         if path.endswith("pyproject.toml") and "unspin" in f"{write.text}{write.script}":
             return SETTINGS
-    linked = [os.path.realpath(absolute(_expanded(path), call.cwd)) for path in line.links[:_LINKED] if path]
+    linked = [real_path(absolute(_expanded(path), call.cwd)) for path in line.links[:_LINKED] if path]
     if any(_touches(path, folders, [*files, *guarded]) for path in linked):
         return SETTINGS
     speaks = any(word in text for text in line.inline for word in (*folders, "unspin.toml", ".claude/settings"))
