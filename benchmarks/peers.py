@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import sessions
 from harness import BARE, Processes, Report, interleave, median, python, spread, standing_in
-from hook_latency import State, installed
+from hook_latency import SameFolders, State, installed
 
 PEERS = {"unwedge": "0.2.0", "agent-guard-hooks": "0.7.0"}
 _SECONDS = 120
@@ -65,23 +66,27 @@ def run(report: Report, folder: Path, *, quick: bool = False) -> None:
     }
     history = [make.make("SessionStart", source="startup"), make.prompt()]
     history += [make.batch(make.shell(f"ls {n}", "x")) for n in range(20)]
-    mid = State(processes, "mid", history)
     variants: dict[str, Callable[[], float]] = {
         "python -I -S -c pass": lambda: processes.run([python(), *BARE], environment=environment)
     }
 
+    kept = folder / "kept"
+
     def sequence(*starts: tuple[list[str], str]) -> Callable[[], float]:
         def once() -> float:
-            mid.restore()
+            shutil.rmtree(processes.home)
+            shutil.copytree(kept, processes.home)  # the same history for all, every time
             return sum(processes.run(command, stdin, environment) for command, stdin in starts)
 
         return once
 
-    with standing_in(project.folder):
+    with SameFolders(processes), standing_in(project.folder):
+        State(processes, "mid", history)
         for number in range(20):  # a history for those that look back
             after = processes.payload(_after(make, make.shell(f"ls {number}", "x")))
             processes.run(_shell("unwedge hook"), after, environment)
         _start_of_session(processes, make, environment, guard_hooks)
+        shutil.copytree(processes.home, kept)
         hooks: dict[str, int] = {}
         for name, call in calls.items():
             before, after = processes.payload(make.before(call)), processes.payload(_after(make, call))

@@ -95,7 +95,7 @@ def read(payload: Mapping[str, Any], known: Known) -> Incoming | None:
     if not identity:
         return None
     cwd = payload.get("cwd")
-    cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") and "\0" not in cwd else known.cwd or "/"
+    cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") and _can_be_a_folder(cwd) else known.cwd or "/"
     reader = _READERS.get(event)
     if reader is None:
         return None
@@ -121,6 +121,13 @@ def contents_before(payload: Mapping[str, Any], test_paths: Sequence[str] = ()) 
     tests = [path for path in paths if is_test_like(file_role(os.path.relpath(path, project), test_paths))]
     texts = {path: _read_text(path) for path in tests}
     return {path: text for path, text in texts.items() if text is not None}
+
+
+def _can_be_a_folder(path: str) -> bool:
+    try:
+        return b"\0" not in path.encode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
 
 
 def _project(cwd: str) -> str:
