@@ -37,30 +37,48 @@ def candidates(project: str) -> list[str]:
     return files
 
 
-def load(project: str) -> tuple[Settings, dict[str, str]]:
-    """Return the settings for a project folder, and the file that each set key comes from.
+class Found:
+    """The settings that hold for a folder: where each set key comes from, and what is wrong with the files."""
 
-    Raises ``SettingsError`` with the file's name where a file cannot be used.
+    __slots__ = ("origin", "problems", "settings")
+
+    def __init__(self, settings: Settings, origin: dict[str, str], problems: list[str]):
+        self.settings = settings
+        self.origin = origin
+        self.problems = problems
+
+
+def find(project: str) -> Found:
+    """Return the settings for a project folder; what cannot be used is left out and told.
+
+    A file that cannot be read at all may have asked for a gentler mode: until it is
+    mended nothing is refused, unless another file sets the mode.
     """
-    files = candidates(project)
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
+    problems: list[str] = []
+    unread = False
     found_project = False
-    for at, path in enumerate(files):
-        is_person = at == 0 and path.startswith(_person_folder())
+    for path in candidates(project):
+        is_person = path.startswith(_person_folder())
         if found_project and not is_person:
             break
-        tables = _tables(path)
+        try:
+            tables = _tables(path)
+        except SettingsError as error:
+            problems.append(str(error))
+            found_project, unread = found_project or not is_person, True
+            continue
         if tables is None:
             continue
         found_project = found_project or not is_person
-        try:
-            read = Settings.from_mapping(tables).as_mapping(keep=tables)
-        except SettingsError as error:
-            raise SettingsError(f"{path}: {error}") from None
+        read, wrong = Settings.salvage(tables)
+        problems += [f"{path}: {each}" for each in wrong]
         values.update(read)
         origin.update(dict.fromkeys(read, path))
-    return Settings(values), origin
+    if unread and values.get("mode", "guard") == "guard":
+        values["mode"] = "nudge"
+    return Found(Settings(values), origin, problems)
 
 
 def compiled(project: str, store: Store) -> Settings:
@@ -71,13 +89,16 @@ def compiled(project: str, store: Store) -> Settings:
     known = store.compiled_settings(project, stamp)
     if known is not None:
         return Settings(json.loads(known))
-    try:
-        settings = load(project)[0]
-    except SettingsError as error:
-        store.fault("settings", f"{error} The defaults are used.")
-        settings = Settings()
-    store.save_settings(project, stamp, json.dumps(settings.as_mapping()))
-    return settings
+    found = find(project)
+    for problem in found.problems:
+        store.fault("settings", problem)
+    store.save_settings(project, stamp, json.dumps(found.settings.as_mapping()))
+    return found.settings
+
+
+def problems(project: str) -> list[str]:
+    """Return what is wrong with the settings files that a project folder is under."""
+    return find(project).problems
 
 
 def _person_folder() -> str:

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 from unspin import agents, config
-from unspin.guard.settings import KEYS, RULES, SettingsError
+from unspin.guard.settings import KEYS, RULES
 from unspin.paths import state_folder
 from unspin.spool import Spool
 from unspin.store import FAULTS_FILE, Store, StoreError
@@ -173,15 +173,13 @@ def _text(path: str) -> str | None:
 
 
 def _settings(project: str) -> Iterator[Finding]:
-    try:
-        settings, origin = config.load(project)
-    except SettingsError as error:
-        yield Finding(WRONG, "settings", str(error), "Until then the defaults are used.")
-        return
-    if not origin:
+    found = config.find(project)
+    for problem in found.problems:
+        yield Finding(WRONG, "settings", problem, "Mend the file; what can be used of it is used.")
+    if not found.origin and not found.problems:
         yield Finding(OK, "settings", "the defaults; no settings file sets anything")
-    for key, path in sorted(origin.items()):
-        yield Finding(OK, "settings", f"{key} = {settings[key]!r}  ({path}; default {KEYS[key][1]!r})")
+    for key, path in sorted(found.origin.items()):
+        yield Finding(OK, "settings", f"{key} = {found.settings[key]!r}  ({path}; default {KEYS[key][1]!r})")
 
 
 # -- the store -------------------------------------------------------------------------

@@ -217,7 +217,12 @@ if TYPE_CHECKING:
 
 
 def shell(command: str, output: str = "", exit_code: int = 0, *, cwd: str = "/", position: int = 0) -> ToolResult:
-    """Return the result of a command line, for people who write their own agent loop."""
+    """Return the result of a command line, for people who write their own agent loop.
+
+    ``output`` is what it printed, ``exit_code`` its status; ``cwd`` where it ran.
+    """
+    if not isinstance(command, str) or not isinstance(output, str):
+        raise TypeError(f"command and output are text, not {type(command).__name__} and {type(output).__name__}")
     call = ToolCall("shell", command, action=SHELL, label=command, command=command, cwd=cwd)
     return ToolResult(call, output, failed=exit_code != 0, exit_code=exit_code, position=position)
 
@@ -231,7 +236,12 @@ def edit(
     output: str = "",
     position: int = 0,
 ) -> ToolResult:
-    """Return the result of an edit of ``path``; ``refused`` if the edit tool did not apply it."""
+    """Return the result of an edit of ``path``; ``refused`` if the edit tool did not apply it.
+
+    ``old`` and ``new`` are the text that was replaced and the text that replaced it; ``old``
+    is ``None`` where the whole file was written.
+    """
+    path = str(path)
     call = ToolCall(
         "edit",
         "\x00".join((path, old or "", new)),

@@ -11,6 +11,7 @@ from unspin.detect import DETECTORS, LOOP_RULES
 from unspin.events import (
     BY_GUARD,
     Compaction,
+    ContextSize,
     Message,
     Opportunity,
     RoundEnd,
@@ -22,7 +23,7 @@ from unspin.facts.reading import Reader
 from unspin.facts.redact import redact
 from unspin.facts.step import Round, Step
 from unspin.guard import messages
-from unspin.guard.settings import Settings
+from unspin.guard.settings import MODES, Settings, SettingsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,10 +122,19 @@ class Guard:
         muted: Sequence[tuple[str, str]] = (),
         mode: str | None = None,
     ):
+        if settings is not None and not isinstance(settings, Settings):
+            raise SettingsError(
+                f"Guard takes Settings, not {type(settings).__name__}: "
+                "Settings({'mode': 'nudge'}) or Settings.from_mapping(tables)"
+            )
         self.settings = settings or Settings()
+        if mode is not None and mode not in MODES:
+            raise SettingsError(f"mode = {mode!r}: expected one of {', '.join(MODES)}.")
         self.mode = mode or self.settings["mode"]
-        self.muted = tuple(muted)
-        self._state = _initial() if state is None or state.get("version") != _VERSION else state
+        self.muted = tuple((rule, file) for rule, file in muted)
+        if state is not None and "version" not in state:
+            raise ValueError("that is no state of a Guard: give what Guard.state returned, or nothing to start afresh")
+        self._state = _initial() if state is None or state["version"] != _VERSION else state
         if project:
             self._state["project"] = project
         self.reader = Reader(self.settings, self._state["project"], self._state["reader"])
@@ -181,7 +191,9 @@ class Guard:
     def observe(self, event: Event) -> list[Response]:
         """Take one event; return the responses to it, mostly none.
 
-        At most one of them is a nudge. Those of kind ``none`` are for the log only.
+        At most one of them is a nudge: give its message to the agent. ``block``: refuse the
+        call with the message. ``halt``: refuse it and end the turn. ``none`` is for the log
+        only. Raises ``TypeError`` for what is no event.
         """
         if isinstance(event, ToolCall):
             return self._before(event)
@@ -198,7 +210,10 @@ class Guard:
             responses = self._close_rounds()
             self._next_index()
             return responses + self._compaction(event)
-        return self._respond(self._notice(event), can_say=False)
+        if isinstance(event, ContextSize):
+            return self._respond(self._notice(event), can_say=False)
+        given = f"the class {event.__name__}" if isinstance(event, type) else type(event).__name__
+        raise TypeError(f"observe takes an event of unspin.events, such as RoundEnd(), not {given}")
 
     # -- rounds ------------------------------------------------------------------------
 

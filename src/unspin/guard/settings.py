@@ -70,26 +70,39 @@ class Settings:
         """Take nested tables, as TOML gives them."""
         return cls(dict(_flatten(tables)))
 
+    @classmethod
+    def salvage(cls, tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Return what nested tables set and can be used, by dotted key, and what is wrong with the rest."""
+        values, wrong = {}, []
+        for key, value in _flatten(tables, strict=False):
+            try:
+                values[key] = _check(key, value)
+            except SettingsError as error:
+                wrong.append(str(error))
+        return values, wrong
+
     def __getitem__(self, key: str) -> Any:
         return self._values[key]
 
-    def as_mapping(self, *, keep: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return what differs from the defaults, and what the tables ``keep`` name, by dotted key, as plain data."""
-        kept = {key for key, _ in _flatten(keep or {})}
+    def as_mapping(self) -> dict[str, Any]:
+        """Return what differs from the defaults, by dotted key, as plain data."""
         return {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in self._values.items()
-            if key in kept or value != KEYS[key][1]
+            if value != KEYS[key][1]
         }
 
 
-def _flatten(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(tables: Mapping[str, Any], prefix: str = "", *, strict: bool = True) -> Iterator[tuple[str, Any]]:
     for name, value in tables.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and key not in KEYS:
             if not any(known.startswith(f"{key}.") for known in KEYS):
-                raise _unknown(key)
-            yield from _flatten(value, f"{key}.")
+                if strict:
+                    raise _unknown(key)
+                yield key, value
+                continue
+            yield from _flatten(value, f"{key}.", strict=strict)
         else:
             yield key, value
 
@@ -97,6 +110,8 @@ def _flatten(tables: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
 def _unknown(key: str) -> SettingsError:
     import difflib
 
+    if any(known.startswith(f"{key}.") for known in KEYS):
+        return SettingsError(f'"{key}" is a table of settings: give nested tables to Settings.from_mapping.')
     near = difflib.get_close_matches(key, list(KEYS), n=1, cutoff=0.5)
     hint = f'Did you mean "{near[0]}"?' if near else "The settings page of the docs lists all keys."
     return SettingsError(f'unknown setting "{key}". {hint}')
