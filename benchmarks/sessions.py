@@ -186,7 +186,7 @@ def from_transcript(path: Path, project: Project) -> list[dict[str, Any]]:
     where the files that it edits are made to exist.
     """
     with gzip.open(path, "rt", encoding="utf-8", errors="replace") as file:
-        entries = [json.loads(line) for line in file if line.strip()]
+        entries = [entry for line in file if isinstance(entry := _entry(line), dict)]
     home = next((each["cwd"] for each in entries if isinstance(each.get("cwd"), str)), "")
     maker = Payloads(project, path.name)
     payloads = [maker.make("SessionStart", source="startup")]
@@ -214,6 +214,13 @@ def from_transcript(path: Path, project: Project) -> list[dict[str, Any]]:
                     payloads.append(maker.batch(*done))
                     done = []
     return payloads
+
+
+def _entry(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:  # some were cut when their secrets were taken out
+        return None
 
 
 def _moved(block: dict[str, Any], home: str, project: Project) -> dict[str, Any]:

@@ -331,8 +331,12 @@ def _string(given: Mapping[str, Any], key: str) -> str:
 
 
 def _text(response: Any) -> str:
+    """Return a result as text: it comes as text, as content blocks, or (other hooks' form) as an object."""
     if isinstance(response, str):
         return response
+    if isinstance(response, dict):
+        parts = [response.get(key) for key in ("stdout", "stderr", "error", "content")]
+        return "\n".join(part for part in parts if isinstance(part, str) and part)
     if isinstance(response, list):
         texts = [each.get("text") for each in response if isinstance(each, dict)]
         return "\n".join(text for text in texts if isinstance(text, str))
