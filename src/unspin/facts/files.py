@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from unspin.facts.test_changes import TestChange
 
 _MAX_NAMES = 20
+_MAX_ROLES = 512  # files whose role is remembered
 _BACKUPS = (".bak", ".orig", ".backup", ".old", "~")
 
 
 class Place:
     """The project whose files are meant, and the person's own patterns of test files."""
 
-    __slots__ = ("project", "test_paths")
+    __slots__ = ("_roles", "project", "test_paths")
 
     def __init__(self, project: str = "", test_paths: Sequence[str] = ()):
         self.project = project.rstrip("/")
         self.test_paths = test_paths
+        self._roles: dict[str, str] = {}
 
     def relative(self, path: str) -> str:
         """Return the path as people see it: relative to the project where it lies inside."""
@@ -38,7 +40,12 @@ class Place:
 
     def role(self, path: str) -> str:
         """Return the file's role, judged by its path inside the project where it lies there."""
-        return file_role(self.relative(path), self.test_paths)
+        role = self._roles.get(path)
+        if role is None:
+            if len(self._roles) >= _MAX_ROLES:
+                self._roles.clear()
+            role = self._roles[path] = file_role(self.relative(path), self.test_paths)
+        return role
 
     def targets(self, call: ToolCall, named: Mapping[str, Sequence[str]]) -> list[str]:
         """Return the real paths of the files that a call writes, moves or takes away."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _MAX_COMMANDS = 24  # commands whose passing output is remembered
 _MAX_NOISE = 12  # error-looking lines remembered of each
+_MAX_KNOWN = 128  # results whose reading is remembered: agents run the same command with the same outcome
+_MAX_KNOWN_OUTPUT = 10_000  # characters
 _MAX_RED = 120  # tests remembered as red before the first edit
 
 _ACKNOWLEDGING = frozenset(
@@ -55,9 +57,24 @@ class Reader:
         self.settings = settings
         self.place = Place(project, settings["tampering.test_paths"])
         self.state: dict[str, Any] = state if state is not None else {"noise": {}, "red": [], "edited": False}
+        self._known: dict[Any, Step] = {}
 
     def read(self, event: ToolResult) -> Step:
         """Return the step that ``event`` amounts to."""
+        key = _key(event)
+        known = self._known.get(key) if key else None
+        if known is not None:
+            step = known.copy()
+            step.position = event.position
+            return step
+        step = self._read(event)
+        if key and not step.changes:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = step.copy()
+        return step
+
+    def _read(self, event: ToolResult) -> Step:
         call = event.call
         step = Step(call.tool, redact(call.label[: 4 * EXCERPT])[:EXCERPT], call.action, identity(call), event.position)
         step.size = event.size
@@ -116,6 +133,28 @@ class Reader:
     def targets(self, call: ToolCall) -> list[str]:
         """Return the files that a call is about to write, move or take away, reverts included."""
         return self.place.targets(call, self.settings["checks.commands"])
+
+
+def _key(event: ToolResult) -> Any:
+    """Return what the reading of a command's result depends on; ``None`` where it is not worth remembering."""
+    call = event.call
+    if call.action != SHELL or len(event.output) > _MAX_KNOWN_OUTPUT:
+        return None
+    return (
+        call.tool,
+        call.arguments,
+        call.label,
+        call.command,
+        event.output,
+        event.size,
+        event.failed,
+        event.exit_code,
+        event.refused,
+        event.comment,
+        event.interrupted,
+        event.background,
+        event.recorded,
+    )
 
 
 def identity(call: ToolCall) -> str:

@@ -39,6 +39,7 @@ MAX_CHECKS = 40
 MAX_FOLDER = 4096
 MAX_WRITES = 400
 MAX_COMMAND = 200
+MAX_KNOWN = 256
 
 
 class Check:
@@ -164,13 +165,23 @@ def read_line(command: str, named: Mapping[str, Sequence[str]] | None = None) ->
     are compared word by word with the start of a simple command. Never raises for any line: what
     cannot be read is unknown. ImportError where tree-sitter is not installed.
     """
-    try:
-        return _read(command, named or {})
-    except ImportError:
-        raise  # the parser is not installed: a fault of the installation, to be seen and not hidden
-    except Exception:
-        # a fault of ours must never reach the agent; the line is then simply not understood
-        return _unknown_line()
+    key = (command, repr(named) if named else "")
+    line = _known.get(key)
+    if line is None:
+        try:
+            line = _read(command, named or {})
+        except ImportError:
+            raise  # the parser is not installed: a fault of the installation, to be seen and not hidden
+        except Exception:
+            # a fault of ours must never reach the agent; the line is then simply not understood
+            line = _unknown_line()
+        if len(_known) >= MAX_KNOWN:
+            _known.clear()
+        _known[key] = line
+    return line
+
+
+_known: dict[tuple[str, str], Line] = {}  # lines read: agents repeat theirs, and a call is looked at more than once
 
 
 def worth_parsing(command: str) -> bool:

@@ -202,6 +202,13 @@ class Step(Plain):
         self.changes = [FileChange.load(each) for each in values[cls.__slots__.index("changes")]]
         return self
 
+    def copy(self) -> Self:
+        """Return another step with the same contents; what they hold is not changed after reading."""
+        other = self.__new__(type(self))
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        return other
+
     def failed_check(self) -> CheckResult | None:
         """Return the first check that failed for certain, linters left out."""
         return next((check for check in self.checks if check.outcome == FAILED and check.kind != "lint"), None)
