@@ -17,12 +17,31 @@ from typing import Any
 import click
 
 from unspin.cli.app import app
-from unspin.detect import DETECTORS, Detector
+from unspin.detect import DETECTORS, Detection, Detector
+from unspin.guard import messages
 from unspin.guard.settings import _KINDS, KEYS
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 WIDTH = 96
+#: Settings that are read and checked, and do not do yet what their meaning says.
+NOT_YET = {
+    "checkpoints.enabled": "no checkpoints yet; decides the ways out that a line offers",
+    "checkpoints.max_file_mb": "no effect yet",
+    "checkpoints.keep": "no effect yet",
+}
+#: What the messages ask of a detection, with names in the place of what would be quoted.
+_DETAILS = {
+    "error": "ERROR",
+    "actions": ["COMMAND"],
+    "command": "COMMAND",
+    "files": ["TEST"],
+    "removed": 0,
+    "skips": 0,
+    "deleted": 0,
+    "signal": "compaction",
+    "size": 0,
+}
 _BLOCK = re.compile(r"(<!-- generated: ([a-z_ -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -65,9 +84,19 @@ def rules(folder: str) -> str:
                 f"[`{detector.rule}`]({folder}{detector.rule}.md)",
                 first.removeprefix("Fires when ").rstrip("."),
                 f"`{key}` = {value(KEYS[key][1])}",
+                f"`{opening(detector)}`",
             )
         )
-    return table(("rule", "fires when", "threshold or switch"), rows)
+    return table(("rule", "fires when", "threshold or switch", "the line begins with"), rows)
+
+
+def opening(detector: type[Detector]) -> str:
+    """Return the first sentence of a rule's line, as the messages make it."""
+    default = KEYS[detector.switch()][1]
+    count = 1 if isinstance(default, bool) else default
+    found = Detection(detector.rule, "FILE", count, [], file="FILE", details=_DETAILS)
+    now = messages.Situation(passed=True, checkpoints=True, working_checkpoint=False)
+    return messages.nudge(found, now).partition(". ")[0]
 
 
 def settings() -> str:
@@ -77,7 +106,7 @@ def settings() -> str:
     rule_of = {key: each.rule for each in DETECTORS for key in each.keys}
     return table(
         ("key", "default", "value", "meaning"),
-        ((*_setting(key), f"{KEYS[key][2]}{_of_rule(rule_of.get(key, ''))}") for key in keys),
+        ((*_setting(key), f"{KEYS[key][2]}{_of_rule(rule_of.get(key, ''))}{_not_yet(key)}") for key in keys),
     )
 
 
@@ -100,6 +129,10 @@ def _setting(key: str) -> tuple[str, str, str]:
 
 def _of_rule(rule: str) -> str:
     return f" ([{rule}](rules/{rule}.md))" if rule else ""
+
+
+def _not_yet(key: str) -> str:
+    return f" (**{NOT_YET[key]}**)" if key in NOT_YET else ""
 
 
 def value(given: Any) -> str:

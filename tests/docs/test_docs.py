@@ -20,6 +20,7 @@ import pytest
 from unspin.cli.app import app
 from unspin.detect import DETECTORS
 from unspin.facts.shell import read_line
+from unspin.facts.step import Step
 from unspin.guard.settings import KEYS, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,7 +149,9 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_the_example_rule_works_when_it_is_pasted(tmp_path: Path) -> None:
     """CONTRIBUTING's "Add a rule", done in a copy: its file, its line, its test, its page."""
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    pasted = dict(re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
+    shown = re.findall(r"^`([\w/.]+)`(, in `DETECTORS`)?:\n\n```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    pasted = {name: content for name, place, content in shown if not place}
+    (entry,) = [content.rstrip() for _, place, content in shown if place]
     copy = tmp_path / "copy"
     for name in ("src", "docs", "tests/driver.py", "tests/conftest.py", "README.md", "pyproject.toml"):
         source, target = ROOT / name, copy / name
@@ -157,10 +160,9 @@ def test_the_example_rule_works_when_it_is_pasted(tmp_path: Path) -> None:
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, target)
-    added = pasted.pop("src/unspin/detect/__init__.py").splitlines()
+    imports = pasted.pop("src/unspin/detect/__init__.py").rstrip()
     listing = copy / "src/unspin/detect/__init__.py"
     lines = listing.read_text("utf-8").splitlines()
-    imports, entry = added[0], added[1]
     lines.insert(next(at for at, line in enumerate(lines) if line.startswith("from unspin.detect.")), imports)
     lines.insert(lines.index("    Tampering,"), entry)
     listing.write_text("\n".join(lines) + "\n", "utf-8")
@@ -184,3 +186,31 @@ def test_the_example_rule_works_when_it_is_pasted(tmp_path: Path) -> None:
     rule = Path(next(name for name in pasted if name.startswith("docs/"))).stem
     assert rule in (copy / "README.md").read_text("utf-8")
     assert f"`loop.{rule}`" in (copy / "docs/settings.md").read_text("utf-8")
+
+
+def test_contributing_names_every_field_of_a_step() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    part = text.partition("### What a step offers")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", part, re.MULTILINE)
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(Step.__slots__)
+
+
+def command_lines() -> list[tuple[Path, str]]:
+    """Every `unspin ...` that a page shows as something to type."""
+    found = []
+    for path in PAGES:
+        text = path.read_text("utf-8")
+        lines = [line for language, block in _FENCE.findall(text) if language == "text" for line in block.splitlines()]
+        inline = re.findall(r"`(unspin [a-z][^`\n]*)`", _FENCE.sub("", text))
+        shown = lines if path.name not in ("security.md", "commands.md") else []
+        found += [(path, line) for line in (*shown, *inline) if re.match("unspin [a-z]", line)]
+    return found
+
+
+@pytest.mark.parametrize(("path", "line"), command_lines())
+def test_commands_that_are_shown_exist_with_their_options(path: Path, line: str) -> None:
+    words = re.split(r"\s{2,}|[<|;]", line)[0].split()[1:]
+    command = app.commands[words[0]]
+    known = {option for each in command.params for option in each.opts} | {"--help"}
+    options = words[1 : words.index("--")] if "--" in words else words[1:]
+    assert [word for word in options if word.startswith("-") and word not in known] == []
