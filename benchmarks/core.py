@@ -32,6 +32,7 @@ def throughput(report: Report, folder: Path, *, quick: bool) -> None:
     streams: dict[str, list[ev.Event]] = {
         "synthetic, the same commands": sessions.stream(0, laps, new=False),
         "synthetic, every command new": sessions.stream(0, laps, new=True),
+        "synthetic, short outputs": sessions.short(0, laps * 4),
     }
     project = sessions.Project(folder)
     streams["the demonstration, over and over"] = events_of(sessions.recorded(project)) * (5 if quick else 60)
@@ -49,14 +50,14 @@ def throughput(report: Report, folder: Path, *, quick: bool) -> None:
         return once
 
     times = interleave({name: variant(events) for name, events in streams.items()}, 2 if quick else 7)
-    rows = []
+    rows: list[list[Any]] = []
     for name, spent in times.items():
         count, results = len(streams[name]), sum(isinstance(each, ev.ToolResult) for each in streams[name])
         rate = count / median(spent) * 1000
         rows.append([name, count, results, rate, results / median(spent) * 1000, spread(spent)])
     report.aim("events a second, synthetic, the same commands", rows[0][3], AIM_RATE, at_least=True)
     report.table(
-        "Guard.observe, one core",
+        "Guard.observe, one core (times are of the processor)",
         ["stream", "events", "of them results", "events/s", "results/s", "p10 - p90 ms"],
         rows,
     )
@@ -79,7 +80,7 @@ def feed(guard: Guard, events: Sequence[ev.Event]) -> None:
 
 def kinds(report: Report, laps: int) -> None:
     """What one event of each kind costs."""
-    rows = []
+    rows: list[list[Any]] = []
     for new in (False, True):
         guard = Guard(project="/home/dev/shop")
         feed(guard, sessions.stream(0, 5, new=False))
@@ -105,7 +106,7 @@ def _name(event: ev.Event) -> str:
 def flatness(report: Report, last: int) -> None:
     """Cost of an event and size of the state as a session grows, each stream in turn."""
     marks = [mark for mark in (1_000, 3_000, 10_000, 100_000) if mark <= last]
-    rows = []
+    rows: list[list[Any]] = []
     for name, make, scale in (
         ("synthetic, the same commands", lambda at: sessions.stream(at, _BLOCK, new=False), _BLOCK),
         ("synthetic, every command new", lambda at: sessions.stream(at, _BLOCK, new=True), _BLOCK),

@@ -28,7 +28,7 @@ def growth(report: Report, folder: Path, project: sessions.Project, times: int) 
     mixes = {"the demonstration": sessions.recorded(project)}
     for number, path in enumerate(sessions.transcripts(1), 1):
         mixes[f"transcript {number}"] = sessions.from_transcript(path, project)[:300]
-    rows = []
+    rows: list[list[object]] = []
     for name, payloads in mixes.items():
         for label, one in (("one long session", True), ("a new session each time", False)):
             where = folder / f"growth-{len(rows)}"

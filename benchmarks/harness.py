@@ -28,15 +28,18 @@ class Report:
     def __init__(self) -> None:
         self.tables: list[dict[str, Any]] = []
         self.aims: list[dict[str, Any]] = []
+        self._part = ""
 
     def title(self, text: str) -> None:
+        self._part = text
         print(f"\n## {text}\n", flush=True)
 
     def note(self, text: str) -> None:
         print(f"{text}\n", flush=True)
 
     def table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        self.tables.append({"name": name, "columns": list(columns), "rows": [list(row) for row in rows]})
+        plain = [list(row) for row in rows]
+        self.tables.append({"part": self._part, "name": name, "columns": list(columns), "rows": plain})
         texts = [[_cell(value) for value in row] for row in rows]
         widths = [max(len(row[at]) for row in [list(columns), *texts]) for at in range(len(columns))]
         print(f"{name}\n")
@@ -86,10 +89,10 @@ def interleave(variants: Mapping[str, Callable[[], float]], rounds: int, *, warm
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Return the seconds that ``work`` takes."""
-    begin = time.perf_counter()
+    """Return the seconds of processor time that ``work`` takes in this process: what others do is not in it."""
+    begin = time.process_time()
     work()
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def quantile(values: Sequence[float], share: float) -> float:

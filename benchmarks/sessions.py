@@ -269,6 +269,15 @@ def _lap(lap: int, *, new: bool) -> Iterator[ev.Event]:
     yield ev.Message("go on", by_person=lap % 10 == 0)
 
 
+def short(start: int, laps: int) -> list[ev.Event]:
+    """Return events with nothing to read in them: what remains is the guard's own work."""
+    found: list[ev.Event] = []
+    for lap in range(start, start + laps):
+        found += [ev.shell("ls src", f"cart.py\nnote{lap % 9}.py\n"), ev.RoundEnd()]
+        found += [ev.edit("/home/dev/shop/src/cart.py", f"return {lap}", f"return {lap + 1}"), ev.RoundEnd()]
+    return found
+
+
 def widest(number: int) -> list[ev.Event]:
     """Return a round that leaves as much in the state as one can: long names, many failing tests, secrets."""
     path = f"/home/dev/shop/{'deep/' * 60}file{number}.py"

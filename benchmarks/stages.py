@@ -107,8 +107,8 @@ def imports(report: Report, processes: Processes, chosen: Sequence[Scene]) -> No
             counts[scene.name] = len(lines) - 1
             for group, spent in once.items():
                 sums.setdefault(group, []).append(spent)
-        for group, each in sums.items():
-            found.setdefault(group, {})[scene.name] = median(each)
+        for group, values in sums.items():
+            found.setdefault(group, {})[scene.name] = median(values)
     order = sorted(found, key=lambda group: -max(found[group].values()))
     rows: list[list[object]] = [["modules", *[counts[scene.name] for scene in chosen]]]
     rows += [[group, *[round(found[group].get(scene.name, 0.0), 2) for scene in chosen]] for group in order]
