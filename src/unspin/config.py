@@ -81,8 +81,11 @@ def find(project: str) -> Found:
     return Found(Settings(values), origin, problems)
 
 
-def compiled(project: str, store: Store) -> Settings:
-    """Return the settings for a project, from the store where no settings file has changed."""
+def compiled(project: str, store: Store, *, keep: bool = True) -> Settings:
+    """Return the settings for a project, from the store where no settings file has changed.
+
+    ``keep=False`` leaves the store as it is.
+    """
     import json
 
     stamp = _stamp(project)
@@ -90,9 +93,10 @@ def compiled(project: str, store: Store) -> Settings:
     if known is not None:
         return Settings(json.loads(known))
     found = find(project)
-    for problem in found.problems:
-        store.fault("settings", problem)
-    store.save_settings(project, stamp, json.dumps(found.settings.as_mapping()))
+    if keep:
+        for problem in found.problems:
+            store.fault("settings", problem)
+        store.save_settings(project, stamp, json.dumps(found.settings.as_mapping()))
     return found.settings
 
 

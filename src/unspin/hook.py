@@ -53,7 +53,7 @@ def _answer(agent: str, out: int) -> int:
     try:
         answer = live.handle(agent, payload)
     except StoreError as error:
-        if not error.locked:
+        if not error.locked or payload.get("hook_event_name") == "PreToolUse":
             raise
         _keep_for_later(agent, data)
         return 0
@@ -91,7 +91,10 @@ def _parse(data: bytes) -> dict[str, Any]:
     text = data.decode("utf-8", "replace").strip()
     if not text:
         return {}
-    payload, end = _scanner()(text, 0)
+    try:
+        payload, end = _scanner()(text, 0)
+    except (StopIteration, SystemError, RecursionError):  # the bare scanner's ways to say so
+        raise ValueError(f"the payload of {len(data)} bytes is no JSON") from None
     if end != len(text) or not isinstance(payload, dict):
         raise ValueError(f"the payload is {type(payload).__name__} to {end} of {len(text)}, expected one JSON object")
     return payload

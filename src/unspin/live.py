@@ -5,6 +5,7 @@ The only place where an agent's protocol, the store and the guard meet.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 
@@ -15,7 +16,7 @@ from unspin.events import Opportunity, ToolCall, ToolResult
 from unspin.guard import NONE, NUDGE, REFUSING, WATCHING, Guard
 from unspin.paths import state_folder
 from unspin.spool import Spool
-from unspin.store import Store
+from unspin.store import Store, StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,10 +40,15 @@ def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> A
         looked_at = before_tool and worth_a_look(payload)
         if before_tool and not _prepare(protocol, payload, store, name) and not looked_at:
             return agents.Answer()
-        with store:
-            kept = _take_in(store, spool)
-            incoming, responses = _handle(agent, payload, store, looked_at=looked_at)
-        spool.drop(kept)
+        try:
+            with store:
+                kept = _take_in(store, spool)
+                incoming, responses = _handle(agent, payload, store, looked_at=looked_at)
+            spool.drop(kept)
+        except StoreError as error:
+            if not (before_tool and error.locked):
+                raise
+            incoming, responses = _handle(agent, payload, store, looked_at=looked_at, keep=False)
         if incoming is None:
             return agents.Answer()
         answer: Answer = protocol.answer(incoming, responses)
@@ -53,9 +59,19 @@ def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> A
 
 
 def _handle(
-    agent: str, payload: dict[str, Any], store: Store, *, looked_at: bool = False, late: bool = False
+    agent: str,
+    payload: dict[str, Any],
+    store: Store,
+    *,
+    looked_at: bool = False,
+    late: bool = False,
+    keep: bool = True,
 ) -> tuple[Incoming | None, list[Response]]:
-    """Take one payload through the guard, inside a transaction."""
+    """Take one payload through the guard, inside a transaction.
+
+    With ``keep=False`` outside one, for a question that has to be answered while another
+    process holds the store: the answer is the same, only the refusal is not counted.
+    """
     protocol = agents.load(agent)
     name = protocol.session(payload)
     session = store.session(name)
@@ -66,7 +82,7 @@ def _handle(
         return None, []
     if looked_at:
         _forbid(incoming, agents.load(agent, "_install"), session)
-    return incoming, observe(store, agent, incoming, session, late=late)
+    return incoming, observe(store, agent, incoming, session, late=late, keep=keep)
 
 
 def _take_in(store: Store, spool: Spool) -> list[str]:
@@ -93,21 +109,29 @@ def _prepare(protocol: Any, payload: dict[str, Any], store: Store, session: str)
     row = store.session(session)
     armed = row.armed if row else 0
     if armed & WATCHING:
-        with store:
-            test_paths = config.compiled(row.project if row else "/", store)["tampering.test_paths"]
-            store.stash(session, protocol.contents_before(payload, test_paths))
+        test_paths = config.compiled(row.project if row else "/", store, keep=False)["tampering.test_paths"]
+        texts = protocol.contents_before(payload, test_paths)
+        if texts:
+            with contextlib.suppress(StoreError), store:  # without them a test is compared less well, that is all
+                store.stash(session, texts)
     return bool(armed & REFUSING)
 
 
 def observe(
-    store: Store, agent: str, incoming: Incoming, session: Session | None, *, late: bool = False
+    store: Store,
+    agent: str,
+    incoming: Incoming,
+    session: Session | None,
+    *,
+    late: bool = False,
+    keep: bool = True,
 ) -> list[Response]:
     """Feed events to the session's guard, store what it became, log what it noticed.
 
     What a ``late`` event gives cannot be told any more: it is kept for the next one.
     """
     project = session.project if session else incoming.project
-    guard = restore(store, project, None if incoming.fresh else session)
+    guard = restore(store, project, None if incoming.fresh else session, keep=keep)
     wrapped = [each for each in incoming.events if isinstance(each, ToolResult) and "unspin" in each.call.command]
     runs = store.take_check_runs(project) if wrapped else []
     for each in wrapped:
@@ -121,6 +145,8 @@ def observe(
             responses.remove(response)
     elif incoming.carries and not any(response.kind == NUDGE for response in responses):
         responses += guard.observe(Opportunity())
+    if not keep:
+        return [response for response in responses if response.kind != NONE]
     for response in responses:
         store.log(incoming.session, {**response.as_mapping(), "evidence": json.dumps(response.evidence)})
     cwd = session.cwd if session and incoming.subagent else incoming.cwd
@@ -128,16 +154,18 @@ def observe(
     return [response for response in responses if response.kind != NONE]
 
 
-def restore(store: Store, project: str, session: Session | None) -> Guard:
+def restore(store: Store, project: str, session: Session | None, *, keep: bool = True) -> Guard:
     """Return the guard of a session as it was stored, or a new one."""
     state = None
     if session:
         try:
             state = json.loads(session.state)
         except ValueError as error:
+            if not keep:
+                raise
             store.fault("session", f"the state of session {session.id} cannot be read ({error}): it starts afresh")
     return Guard(
-        config.compiled(project, store),
+        config.compiled(project, store, keep=keep),
         project=project,
         state=state,
         muted=store.mutes(project),
