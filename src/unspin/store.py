@@ -346,3 +346,12 @@ class Store:
         if rows:
             self._db.execute(f"DELETE FROM check_run WHERE {where}", below)
         return rows
+
+    def check_runs(self, folder: str) -> list[tuple[float, str, str, int]]:
+        """Return what was recorded in a folder or below and is not taken yet: (time, command, kind, status)."""
+        rows = self._db.execute(
+            "SELECT time, command, kind, status FROM check_run "
+            "WHERE folder = ?1 OR substr(folder, 1, length(?2)) = ?2 ORDER BY id",
+            (folder, f"{folder.rstrip('/')}/"),
+        )
+        return list(rows)

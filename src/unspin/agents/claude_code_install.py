@@ -8,7 +8,7 @@ import sys
 
 from unspin.agents import json_text
 from unspin.agents.claude_code import HOOKS
-from unspin.agents.installing import InstallError, Plan, read_settings
+from unspin.agents.installing import InstallError, Plan, made_here, read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,19 +100,27 @@ def plan_install(path: str) -> Plan:
     if {event: value for event, _, value in groups} == ours and len(groups) == len(ours):
         return Plan(path, before, before)
     text = _without_ours(text)
+    others = json.loads(text) != {}
     for event, group in ours.items():
         text = _with_group(text, event, group)
     _parse(path, text)
-    return Plan(path, before, text)
+    return Plan(path, before, text, keep=others)
 
 
 def plan_uninstall(path: str) -> Plan:
-    """Return what it takes for the settings file to be without our hooks; all else stays."""
+    """Return what it takes for the settings file to be without our hooks; all else stays.
+
+    A file that installing made, with nothing else in it, is removed.
+    """
     before = read_settings(path)
     if before is None or not before.strip():
         return Plan(path, before, before)
     _parse(path, before)
-    return Plan(path, before, _without_ours(before))
+    after = _without_ours(before)
+    others = json.loads(after) != {}
+    if after != before and not others and made_here(path):
+        return Plan(path, before, None, keep=False)
+    return Plan(path, before, after, keep=others)
 
 
 def _group(matcher: str) -> dict[str, Any]:
@@ -124,21 +132,44 @@ def _group(matcher: str) -> dict[str, Any]:
 def _parse(path: str, text: str) -> json_text.Value:
     try:
         root = json_text.parse(text)
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise InstallError(
-            f"{path} is not valid JSON ({error}). Mend it, then try again; nothing was changed."
+            f"{path} is not valid JSON: {_json_fault(error)}. Mend it, then try again; nothing was changed."
         ) from None
     except RecursionError:
         raise InstallError(f"{path} is nested too deeply to be a settings file. Nothing was changed.") from None
     hooks = root.get("hooks")
-    wrong = next(
-        (event for event in (hooks.items if hooks else []) if event[0] in HOOKS and event[2].kind != "array"),
-        None,
-    )
-    if root.kind != "object" or (hooks is not None and hooks.kind != "object") or wrong is not None:
-        where = f"hooks.{wrong[0]}" if wrong else "hooks" if root.kind == "object" else "the whole"
-        raise InstallError(f"{path}: {where} is not of the form that Claude Code expects. Nothing was changed.")
+    groups = [
+        (f"hooks.{event}", value, "array") for event, _, value in (hooks.items if hooks else []) if event in HOOKS
+    ]
+    for name, value, kind in (("the file", root, "object"), ("hooks", hooks, "object"), *groups):
+        if value is not None and value.kind != kind:
+            raise InstallError(
+                f"{path}: {name} holds {_named(value, text)}, expected {_KINDS[kind]}, as Claude Code wants it. "
+                "Mend it, then try again; nothing was changed."
+            )
     return root
+
+
+_KINDS = {"object": "an object ({...})", "array": "a list ([...])"}
+
+
+def _named(value: json_text.Value, text: str) -> str:
+    scalar = text[value.start : value.end]
+    return _KINDS.get(value.kind) or (scalar if len(scalar) <= 40 else "a text")
+
+
+def _json_fault(error: json.JSONDecodeError) -> str:
+    """Return what is wrong with a JSON text, in words for what people write into it most."""
+    where = f"line {error.lineno} column {error.colno}"
+    rest, before = error.doc[error.pos :].lstrip(), error.doc[: error.pos].rstrip()
+    if rest.startswith(("//", "/*", "#")):
+        return f"comments are not allowed in JSON ({where})"
+    if before.endswith(",") and rest[:1] in ("}", "]"):
+        return f"a comma before {rest[0]} is not allowed in JSON ({where})"
+    if rest.startswith(",") and rest[1:].lstrip()[:1] in ("}", "]"):
+        return f"a comma before {rest[1:].lstrip()[0]} is not allowed in JSON ({where})"
+    return f"{error.msg} ({where})"
 
 
 def _our_groups(text: str, root: json_text.Value) -> list[tuple[str, int, Any]]:
