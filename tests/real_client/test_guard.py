@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -308,8 +309,6 @@ def test_uninstalled_it_is_gone(guarded: Client) -> None:
 
 
 def test_the_log_and_the_status_tell_what_happened(guarded: Client) -> None:
-    import json
-
     guarded.run("make it pass", [read(guarded), *loop(guarded, 3), Calls(edit(guarded, 3)), Text("What now?")])
     log = [json.loads(line) for line in unspin(guarded, "log", "--json").splitlines()]
     assert [(each["rule"], each["response"]) for each in log] == [
@@ -322,3 +321,21 @@ def test_the_log_and_the_status_tell_what_happened(guarded: Client) -> None:
     assert status["refusing"] == ["shape.py"] and status["blocks"] == 1
     assert "Released: shape.py" in unspin(guarded, "release")
     assert json.loads(unspin(guarded, "status", "--json"))["refusing"] == []
+
+
+def test_sixteen_parallel_calls_are_one_round_in_the_right_order_with_one_line(guarded: Client) -> None:
+    def parallel(number: int) -> Calls:
+        reads = [tool("Bash", command=f"cat shape.py | head -{place}") for place in range(1, 15)]
+        return Calls(edit(guarded, number), *reads, tool("Bash", command=CHECK))
+
+    result = guarded.run(
+        "make it pass",
+        [read(guarded), *(parallel(number) for number in range(3)), Calls(edit(guarded, 3)), Text("What now?")],
+    )
+    said = lines(result)
+    assert "3 failing edits" in said[0], result.explain()
+    assert "refused: 3 failing edits" in said[1]
+    assert len(said) == 2
+    log = [json.loads(line) for line in unspin(guarded, "log", "--json").splitlines()]
+    indices = [each["event_index"] for each in log[0]["evidence"]]
+    assert indices == [2, 17, 18, 33, 34, 49]
