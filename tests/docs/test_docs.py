@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import importlib.util
 import io
+import json
 import os
 import re
 import shutil
@@ -16,12 +17,16 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from click.testing import CliRunner
 
+from driver import Client
 from unspin.cli.app import app
 from unspin.detect import DETECTORS
 from unspin.facts.shell import read_line
 from unspin.facts.step import Step
 from unspin.guard.settings import KEYS, Settings
+from unspin.paths import state_folder
+from unspin.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -194,6 +199,28 @@ def test_contributing_names_every_field_of_a_step() -> None:
     part = text.partition("### What a step offers")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`.*?) \|", part, re.MULTILINE)
     assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(Step.__slots__)
+
+
+@pytest.mark.parametrize(
+    ("heading", "words"),
+    [
+        ("What status --json gives", ["status", "--json"]),
+        ("What log --json gives", ["log", "--json"]),
+        ("What doctor looks at", ["doctor", "--json"]),
+    ],
+)
+def test_the_fields_of_json_are_all_on_the_commands_page(
+    heading: str, words: list[str], own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Client(own_home)
+    agent.store = Store(state_folder())
+    monkeypatch.chdir(agent.project)
+    for attempt in range(3):
+        agent.round(agent.edit("a.py", "a", str(attempt)))
+        agent.round(agent.bash("pytest", "E   TypeError: bad 'x'", 1))
+    printed = CliRunner().invoke(app, words).stdout.splitlines()[0]
+    part = (DOCS / "commands.md").read_text("utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE) == list(json.loads(printed))
 
 
 def command_lines() -> list[tuple[Path, str]]:
