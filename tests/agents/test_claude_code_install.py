@@ -108,6 +108,48 @@ def test_settings_that_cannot_be_read_are_left_alone_with_a_reason(tmp_path: Pat
     assert path.read_text() == broken
 
 
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("[]", "the file holds a list ([...]), expected an object ({...})"),
+        ('"x"', 'the file holds "x", expected an object'),
+        ('{"hooks": 3}', "hooks holds 3, expected an object"),
+        ('{"hooks": null}', "hooks holds null, expected an object"),
+        ('{"hooks": {"PreToolUse": {}}}', "hooks.PreToolUse holds an object ({...}), expected a list ([...])"),
+        ('{"hooks": [{"PreToolUse": []}]}', "hooks holds a list ([...]), expected an object"),
+        ('{\n  // mine\n  "a": 1\n}', "comments are not allowed in JSON (line 2 column 3)"),
+        ('{"a": 1 /* mine */}', "comments are not allowed in JSON"),
+        ('{"a": 1,}', "a comma before } is not allowed in JSON"),
+        ('{"a": [1,\n]}', "a comma before ] is not allowed in JSON"),
+        ("{'a': 1}", "line 1 column 2"),
+    ],
+)
+def test_what_was_found_and_what_was_expected(tmp_path: Path, broken: str, said: str) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(broken)
+    for plan in (installer.plan_install, installer.plan_uninstall):
+        with pytest.raises(installer.InstallError) as raised:
+            plan(str(path))
+        assert said in str(raised.value) and "nothing was changed" in str(raised.value)
+
+
+def test_a_file_that_is_linked_is_never_removed(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.symlink_to(tmp_path / "dotfiles.json")
+    install(path)
+    uninstall(path)
+    assert path.is_symlink() and json.loads(path.read_text()) == {}
+
+
+def test_a_file_that_holds_only_our_entries_has_no_backup(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    install(path)
+    path.write_text(path.read_text().replace(sys.executable, "/gone/python"))
+    assert installer.plan_install(str(path)).apply() is None
+    assert installer.plan_uninstall(str(path)).apply() is None
+    assert not path.exists()
+
+
 def test_an_environment_that_will_vanish_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", "/home/x/.cache/uv/archive-v0/abc")
     with pytest.raises(installer.InstallError, match="uv tool install unspin"):

@@ -131,7 +131,7 @@ def test_install_and_uninstall_by_their_commands(own_home: Path) -> None:
     assert (own_home / "config" / "unspin" / "unspin.toml").read_text() == 'mode = "nudge"\n'
     assert "Already installed" in run("install", "claude-code").output
     assert "Uninstalled" in run("uninstall", "claude-code").output
-    assert json.loads(path.read_text()) == {}
+    assert not path.exists(), "nothing else was in it"
     assert "Nothing of unspin" in run("uninstall", "claude-code").output
 
 
@@ -154,7 +154,7 @@ def test_check_records_the_real_outcome_of_a_script_that_hides_it(session: Clien
     script.write_text("#!/bin/sh\necho 'TypeError: bad'\nexit 3\n")
     script.chmod(0o755)
     session.prompt()
-    assert run("check", "--", "./ci.sh", status=3).output == ""
+    assert run("check", "--", "./ci.sh", status=3).output == "unspin: recorded as test: failed (3)\n"
     for number in range(3):
         run("check", "--", "./ci.sh", status=3)
         session.round(session.edit("a.py"))
@@ -170,7 +170,11 @@ def test_check_keeps_the_commands_own_output_and_status(session: Client) -> None
         check=False,
         env=dict(os.environ),
     )
-    assert (done.stdout, done.stderr, done.returncode) == ("out\n", "err\n", 7)
+    assert (done.stdout, done.stderr, done.returncode) == (
+        "out\n",
+        "err\nunspin: recorded as test: failed (7)\n",
+        7,
+    )
     assert (
         "command not found"
         in subprocess.run(

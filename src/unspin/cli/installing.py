@@ -146,7 +146,7 @@ def _plan_mode(mode: str) -> Plan:
         after += end
     if known.get("mode") == mode:
         after = before or ""
-    elif _tables(path, after) != {**known, "mode": mode}:
+    elif _parsed(after) != {**known, "mode": mode}:
         raise InstallError(f'{path} is written in a way that cannot be changed safely: put mode = "{mode}" into it.')
     return Plan(path, before, after, keep=False)
 
@@ -156,6 +156,13 @@ def _tables(path: str, text: str) -> dict[str, object]:
         return tomllib.loads(text)
     except ValueError as error:
         raise InstallError(f"{path} is not valid TOML ({error}). Mend it first; nothing was changed.") from None
+
+
+def _parsed(text: str) -> dict[str, object] | None:
+    try:
+        return tomllib.loads(text)
+    except ValueError:
+        return None
 
 
 def _say_mode(mode: str | None, mode_plan: Plan | None, *, planned: bool) -> None:
