@@ -45,7 +45,7 @@ def test_a_file_without_a_rule_means_all_loop_rules(spinning: Client, unspin: An
 def test_muting_one_rule_says_which_others_speak(spinning: Client, unspin: Any) -> None:
     said = unspin("mute", "failing_edits", "--file", "a.py").output
     assert "Still said about it: recurring_error, rejected_edits" in said
-    assert "All of them: unspin mute --file a.py" in said
+    assert "\nTo mute them too: unspin mute --file a.py\n" in said
     assert "oscillation" not in said, "it is logged only, by the settings"
     unspin("mute", "--file", "a.py")
     assert "Still said" not in unspin("mute", "failing_edits", "--file", "a.py").output

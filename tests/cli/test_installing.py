@@ -48,7 +48,7 @@ def test_the_mode_is_always_told(unspin: Any, person: Path) -> None:
 
 
 def test_running_sessions_are_spoken_of(unspin: Any) -> None:
-    assert "those that run already, in about a second" in unspin("install", "claude-code").output
+    assert "within about a second those that run already" in unspin("install", "claude-code").output
 
 
 @pytest.mark.parametrize("where", ["--user", "--project"])
@@ -145,7 +145,7 @@ def test_uninstalling_lists_what_stays(unspin: Any, own_home: Path) -> None:
     unspin("install", "claude-code", "--project")
     assert "Still installed: ~/.claude/settings.json" in unspin("uninstall", "claude-code", "--project").output
     said = unspin("uninstall", "claude-code").output
-    assert "Left: state and backups in ~/state/unspin, settings in ~/config/unspin" in said
+    assert "Left: state and backups in ~/state/unspin, settings in ~/config/unspin" in " ".join(said.split())
     assert f"rm -r {own_home}/state/unspin {own_home}/config/unspin" in said
 
 

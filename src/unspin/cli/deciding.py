@@ -101,7 +101,8 @@ def mute(ctx: click.Context, rule: str, file: str, off: bool) -> None:
         return
     click.echo(f"{'Muted' if changed else 'Already muted'} in {place}: {what}")
     if path and still:
-        click.echo(f"Still said about it: {', '.join(still)}. All of them: {_command('', path)}")
+        show.Page().hang("", f"Still said about it: {', '.join(still)}.", indent=0)
+        click.echo(f"To mute them too: {_command('', path)}")
 
 
 def _named_rules(rule: str, file: str) -> list[str]:

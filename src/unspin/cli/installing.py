@@ -57,7 +57,7 @@ def install(agent: str, where: str, mode: str | None, dry_run: bool) -> None:
         click.echo(f"Backup of what was there: {show.clean(backup)}")
     _say_mode(mode, mode_plan, planned=False)
     if plan.changes:
-        click.echo("Watched: sessions that you start from now on; those that run already, in about a second.")
+        click.echo("Watched: new sessions, and within about a second those that run already.")
         click.echo("See how it goes with: unspin status")
     found = installing.look(agent, installer, project or _here())
     if found.problem:
@@ -126,7 +126,8 @@ def _say_left(agent: str) -> None:
     if left:
         named = ", ".join(f"{what} in {show.tilde(folder)}" for what, folder in left)
         folders = " ".join(show.clean(shlex.quote(folder)) for _, folder in left)
-        click.echo(f"Left: {named}. Remove them, if you want, with: rm -r {folders}")
+        show.Page().hang("", f"Left: {named}. To remove them, if you want:", indent=0)
+        click.echo(f"  rm -r {folders}")
 
 
 # -- the mode --------------------------------------------------------------------------

@@ -192,10 +192,10 @@ def sessions(page: Page, rows: list[dict[str, Any]], length: int) -> None:
     _table(page, [[first, folder, *rest] for (first, *rest), folder in zip(columns, folders, strict=True)])
 
 
-def _table(page: Page, rows: list[list[str]], styles: list[str] | None = None) -> None:
+def _table(page: Page, rows: list[list[str]]) -> None:
     widths = [max(cell_len(row[at]) for row in rows) for at in range(len(rows[0]))]
     for row in rows:
-        page.line("  ".join(_pad(clean(cell), width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        page.line("  ".join(_pad(clean(cell), width) for cell, width in zip(row, widths, strict=True)))
 
 
 def _with_tilde(text: str) -> str:
