@@ -111,6 +111,8 @@ def data() -> dict[str, Any]:
             "git_sure",
             "sure_after",
             "plain_readers",
+            "version_v",
+            "verbose_V",
         ):
             lists[name] = frozenset(lists[name])
         lists["heads"] = heads
@@ -481,7 +483,8 @@ def _not_checks(found: Found, words: Sequence[str]) -> Found:
     if (
         any(flag in inner for flag in lists["not_checks"]["*"])
         or inner[-1:] == ["-h"]
-        or inner in (["-V"], ["-v"], ["version"], ["-version"])
+        or inner in (["version"], ["-version"])
+        or (len(inner) == 1 and len(rest) == 1 and _asks_version(base_name(words[0]), inner[0]))
     ):
         if found.what == "check" and found.kind == "run" and inner == ["-v"] and script and found.script:
             return found
@@ -507,6 +510,11 @@ def _not_checks(found: Found, words: Sequence[str]) -> Found:
     ):
         return Found("server", runner=runner)
     return found
+
+
+def _asks_version(name: str, flag: str) -> bool:
+    """Is `-v` or `-V`, alone, a question for the version? To most runners of tests `-v` is "verbose"."""
+    return (flag == "-v" and name in data()["version_v"]) or (flag == "-V" and name not in data()["verbose_V"])
 
 
 def file_words(words: Sequence[str]) -> tuple[str, ...]:
