@@ -7,6 +7,7 @@ block and in no other way.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 def main(agent: str = "claude-code") -> None:
     """Answer the payload on stdin as ``agent`` and end the process."""
+    gc.disable()  # a process this short has nothing to collect
     status = 0
     try:
         out = _silence_stdout()
@@ -46,12 +48,13 @@ def _answer(agent: str, out: int) -> int:
     if _concerns_nobody(payload):
         return 0
     from unspin import agents, live
-    from unspin.store import StoreError
+    from unspin.paths import state_folder
+    from unspin.store import Store, StoreError
 
     if agent not in agents.AGENTS:
         raise ValueError(f"unknown agent {agent!r}; known: {', '.join(agents.AGENTS)}")
     try:
-        answer = live.handle(agent, payload)
+        answer = live.handle(agent, payload, Store(state_folder()))  # left open: closing costs a sync of the disk
     except StoreError as error:
         if not error.locked or payload.get("hook_event_name") == "PreToolUse":
             raise
@@ -75,16 +78,16 @@ def _keep_for_later(agent: str, data: bytes) -> None:
 def _concerns_nobody(payload: dict[str, Any]) -> bool:
     """Tell whether a call is about to be made for which nothing is armed: nearly always.
 
-    This is the path that people feel: it loads nothing but the store.
+    This is the path that people feel: it looks whether a file is there, and opens no store.
     """
     if payload.get("hook_event_name") != "PreToolUse":
         return False
-    from unspin import store
     from unspin.agents.suspicion import worth_a_look
+    from unspin.flags import is_armed
     from unspin.paths import state_folder
 
     session = payload.get("session_id")
-    return isinstance(session, str) and not worth_a_look(payload) and not store.armed(state_folder(), session)
+    return isinstance(session, str) and not worth_a_look(payload) and not is_armed(state_folder(), session)
 
 
 def _parse(data: bytes) -> dict[str, Any]:

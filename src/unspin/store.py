@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import time
 
+from unspin.flags import lower_flag, raise_flag
+
 try:  # the bare C module: the package around it loads datetime, which a hook pays for on every call
     import _sqlite3 as sqlite3
 except ImportError:
@@ -87,19 +89,6 @@ def record_fault(folder: str, place: str, text: str) -> None:
                 file.write(f"{time.time():.0f}\t{place}\t{' '.join(text.split())[:500]}\n")
 
 
-def armed(folder: str, session: str) -> int:
-    """Return what the next call of a session has to be looked at for, 0 for nothing; makes no store."""
-    path = os.path.join(folder, "state.db")
-    if not os.path.exists(path):
-        return 0
-    db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
-    try:
-        row = db.execute("SELECT armed FROM session WHERE id = ?", (_storable(session),)).fetchone()
-    finally:
-        db.close()
-    return int(row[0]) if row else 0
-
-
 class Session:
     """One session's row. ``armed`` says what the hook before a tool has to look for (``Guard.armed``)."""
 
@@ -136,6 +125,8 @@ class Store:
     def __init__(self, folder: str):
         """Open the store in ``folder``, make it or bring it up to date; raise ``StoreError`` if that fails."""
         self.path = os.path.join(folder, "state.db")
+        self._folder = folder
+        self._disarmed: list[str] = []  # sessions whose flags go with the commit
         try:
             self._db = self._open(folder)
         except (OSError, sqlite3.Error) as error:
@@ -176,6 +167,10 @@ class Store:
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._db.execute("ROLLBACK" if kind else "COMMIT")
+        if not kind:
+            for session in self._disarmed:
+                lower_flag(self._folder, session)
+        self._disarmed = []
 
     def close(self) -> None:
         self._db.close()
@@ -202,6 +197,11 @@ class Store:
     def save_session(self, id: str, *, agent: str, project: str, cwd: str, state: str, armed: int) -> None:
         """Store a session's state; ``project`` is kept as it was at the session's start."""
         now = time.time()
+        if armed:
+            raise_flag(self._folder, id)
+            self._disarmed = [session for session in self._disarmed if session != id]
+        else:
+            self._disarmed.append(id)
         self._db.execute(
             "INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
             "cwd = excluded.cwd, state = excluded.state, armed = excluded.armed, updated = excluded.updated",
@@ -213,6 +213,7 @@ class Store:
         count = self._db.execute("DELETE FROM detection WHERE session = ?", (id,)).rowcount
         self._db.execute("DELETE FROM stash WHERE session = ?", (id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (id,))
+        self._disarmed.append(id)
         return int(count)
 
     def stash(self, session: str, texts: dict[str, str]) -> None:

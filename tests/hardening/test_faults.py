@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -30,8 +30,8 @@ def state(tmp_path: Path) -> Path:
 
 def spin(env: dict[str, str], session: str = "s") -> bytes:
     """Three failing edits; returns what the last hook said."""
-    for _ in range(3):
-        run(batch(session, edit()), env)
+    for number in range(3):
+        run(batch(session, edit(new=str(number))), env)
         last = run(batch(session, fails()), env)
     return last.stdout
 
@@ -114,8 +114,8 @@ def test_a_corrupt_store(env: dict[str, str], state: Path, content: bytes) -> No
 def test_a_truncated_store(env: dict[str, str], state: Path) -> None:
     spin(env)
     data = (state / "state.db").read_bytes()
-    for name in os.listdir(state):
-        os.unlink(state / name)
+    shutil.rmtree(state)
+    state.mkdir()
     (state / "state.db").write_bytes(data[: len(data) // 2])
     assert silent(run(before("s", edit()), env)) or refused(env)
     assert silent(run(batch("s", fails()), env))

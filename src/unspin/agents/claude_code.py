@@ -67,6 +67,22 @@ _ACTIONS: dict[str, str] = {
 #: The agent's own gloss on a call, which is no part of what identifies it.
 _GLOSS: dict[str, tuple[str, ...]] = {"Bash": ("description", "timeout"), "Agent": ("description",)}
 
+#: Words in the names of tools that wait for something or look after it.
+_WAITING = ("wait", "poll", "status", "progress", "logs")
+_RUNNING = (
+    "run",
+    "runs",
+    "job",
+    "jobs",
+    "build",
+    "builds",
+    "deployment",
+    "deployments",
+    "pipeline",
+    "workflow",
+    "task",
+)
+
 _MACHINE_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
 _MACHINE_OPENINGS = (
     "<task-notification>",
@@ -140,6 +156,9 @@ def _session_start(incoming: Incoming, payload: Mapping[str, Any], known: Known)
     if source == "compact":
         incoming.events.append(ev.Compaction(done=True))
     incoming.fresh = source == "clear"
+    tokens = payload.get("context_tokens")
+    if isinstance(tokens, int) and tokens > 0:
+        incoming.events.append(ev.ContextSize(tokens))
 
 
 def _prompt(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None:
@@ -211,7 +230,7 @@ def _call(payload: Mapping[str, Any], cwd: str, agent: str, later_cwd: str = "")
     if not isinstance(tool, str) or not tool:
         return None
     given = given if isinstance(given, dict) else {}
-    action = _ACTIONS.get(tool, ev.OTHER)
+    action = _ACTIONS.get(tool) or (ev.WAIT if _looks_after(tool) else ev.OTHER)
     command = _string(given, "command") if action == ev.SHELL else ""
     gloss = _GLOSS.get(tool, ())
     call = ev.ToolCall(
@@ -227,6 +246,13 @@ def _call(payload: Mapping[str, Any], cwd: str, agent: str, later_cwd: str = "")
     )
     _look_at_files(call, later_cwd)
     return call
+
+
+def _looks_after(tool: str) -> bool:
+    """Tell whether another server's tool asks how far something is, by its name."""
+    words = set(tool.lower().rpartition("__")[2].replace("-", "_").split("_"))
+    asks = not words.isdisjoint(("get", "list", "show", "describe"))
+    return not words.isdisjoint(_WAITING) or (asks and not words.isdisjoint(_RUNNING))
 
 
 def _edits(tool: str, given: Mapping[str, Any]) -> list[ev.Edit]:

@@ -33,14 +33,14 @@ class RecurringError(Detector):
 
     The error is its first recognised line, normalised. Results without one have no identity
     and do not count, nor do linters, refused edits and scripts that are meant to fail. If
-    less is failing than the time before (fewer tests, fewer errors, other tests), there is progress and
-    the count starts again at 1. Edits of documents and scratch scripts are none. A pass of
-    that kind of check ends it, a passed test ends all; for a command that is no check, the
-    same command succeeding.
+    less is failing than the time before (fewer tests, fewer errors, other tests), there is
+    progress and the count starts again at 1. Edits of documents and scratch scripts are
+    none. A pass of that kind of check ends it, a passed test ends all; for a command that
+    is no check, the same command succeeding.
 
     State: ``clock`` counts edits; ``edits[path]`` is the clock at its last edit;
-    ``errors[error] = {count, clock, left, tests, kind, files, evidence}`` where ``files`` were
-    edited in every gap so far. Default threshold 3 (``loop.repeated_errors``).
+    ``errors[error] = {count, clock, left, tests, kind, files, evidence}`` where ``files``
+    were edited in every gap so far. Default threshold 3 (``loop.repeated_errors``).
     """
 
     rule = "recurring_error"
@@ -96,7 +96,7 @@ class RecurringError(Detector):
         tests = [each[0] for each in step.failing[:_TESTS]]
         if entry is None or left < entry["left"] or _moved_on(entry["tests"], tests):
             entry = {
-                "count": 1,
+                "count": 0 if step.old and not self.state["clock"] else 1,
                 "kind": check.kind if check else step.command,
                 "files": None,
                 "evidence": [seen],
@@ -115,9 +115,9 @@ class RecurringError(Detector):
         entry["tests"] = tests
         known[step.error] = entry
         forget_oldest(known, _ERRORS)
-        if entry["count"] < self.threshold:
-            return []
         files = entry["files"] or []
+        if entry["count"] < self.threshold or (step.old and not files):
+            return []
         file = files[-1] if files else ""
         return [
             Detection(

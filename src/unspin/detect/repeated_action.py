@@ -48,7 +48,7 @@ class RepeatedAction(Detector):
     its arguments alone (one public run applied one edit 34 times), and a program that
     could not even be started by that error alone. A cycle of two fires at the fourth
     action, after three laps where the two are an edit and a check; longer cycles after
-    three laps. Notes, sleeps and polling are looked through. A compaction starts afresh
+    three laps. Notes, sleeps and polling are looked through; an exempt call parts a row. A compaction starts afresh
     (files are read again after it), and so does the person's message.
 
     State: ``tail``, the last actions: ``[identity, label, is edit, is check, evidence]``.
@@ -97,7 +97,9 @@ class RepeatedAction(Detector):
             laps = self.threshold
             if period == 2 and not self._is_edit_and_check():
                 laps -= 1
-            if len(names) >= period * laps and _repeats(names, period, laps):
+            if len(names) < period * laps or names[-1] != names[-1 - period]:
+                continue
+            if _repeats(names, period, laps):
                 while len(names) >= period * (laps + 1) and _repeats(names, period, laps + 1):
                     laps += 1
                 return period, laps
@@ -119,7 +121,9 @@ def _action(steps: list[Step]) -> list[Any] | None:
     """Return the round as one action, or nothing where only notes, waits and refusals are in it."""
     found: dict[str, Step] = {}
     for step in steps:
-        if step.spacer or step.polls or step.exempt or step.refused in (BY_PERSON, BY_GUARD, BY_SIBLING):
+        if step.exempt:
+            return [f"exempt {step.index}", step.label[:_LABEL], False, False, note(step)]
+        if step.spacer or step.polls or step.refused in (BY_PERSON, BY_GUARD, BY_SIBLING):
             continue
         found.setdefault(_identity(step), step)
     if not found:

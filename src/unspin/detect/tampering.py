@@ -28,9 +28,10 @@ class Tampering(Detector):
     the agent, a subagent or the shell, as far as that can be seen (a command that may
     have changed anything counts as a change); the person said nothing in it; the session
     had not touched that test before the span; the edit alters or removes an assertion or
-    expected value, adds a skip, or deletes a test. Tests of code that the session removed
-    may go, and where the failing files are known, only those (and snapshots, fixtures and
-    shared set-up) count. Outcomes of piped checks never count here.
+    expected value, adds a skip, or deletes a test, and the file is not put back as it
+    was. Tests of code that the session removed may go, and where the failing files are
+    known, only those (and snapshots, fixtures and shared set-up) count. Outcomes of piped
+    checks never count here.
     ``tampering.strict`` asks as well that no source was edited since the last pass.
 
     State: ``touched`` tests of the session, as digests; ``gone``, names that it removed from the code;
@@ -98,6 +99,12 @@ class Tampering(Detector):
             self.state["touched"][digest(change.path)] = 1
             forget_oldest(self.state["touched"], _FILES)
             return
+        if change.change == "revert" or (change.after and span["first"].get(change.path) == change.after):
+            span["tests"].pop(change.path, None)  # it is as it was
+            return
+        if change.before:
+            span["first"].setdefault(change.path, change.before)
+            forget_oldest(span["first"], _SPAN_FILES)
         entry = span["tests"].setdefault(change.path, [0, 0, 0, 0, 0, change.role])
         if change.weakened and not self._removed_code(change):
             entry[:5] = [a + b for a, b in zip(entry, change.weakened, strict=False)]
@@ -136,6 +143,7 @@ class Tampering(Detector):
             "strict": self.state["source"],
             "files": sorted({_name(each[1]) for each in step.failing if each[1]})[:_SPAN_FILES],
             "tests": {},
+            "first": {},
             "evidence": [note(step, step.error_text)],
         }
 

@@ -84,7 +84,7 @@ class UnchangedResult(Detector):
 
 
 def _counts(step: Step) -> bool:
-    if step.action != SHELL or step.polls or step.spacer or step.constant or step.role in _SILENT_ROLES:
+    if step.action != SHELL or step.stopped or step.polls or step.spacer or step.constant or step.role in _SILENT_ROLES:
         return False
     kinds = {check.kind for check in step.checks}
     if not kinds.isdisjoint(_SILENT_KINDS):

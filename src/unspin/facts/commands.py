@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MAX_FAILING = 40  # failing tests kept of one result
 _MAX_ERRORS = 6  # errors kept of one result
 _USAGE_LINES = 5  # a usage error says so at the top
+_NOT_STARTED = (126, 127)
 _TIMED_OUT = 124  # the status of `timeout`; from there on come signals
 
 _USAGE_OPENINGS = (
@@ -40,6 +41,11 @@ _USAGE_OPENINGS = (
 )
 
 
+_SERVES = (
+    "listening on", "listening at", "running on http", "running at http", "server running", "serving http",
+    "serving on", "local:   http", "local: http", "started server on", "server started", "ready on http",
+    "press ctrl+c to quit", "press ctrl-c to", "uvicorn running", "watching for file changes",
+)  # fmt: skip
 _TIME_OUTS = ("pexpect", "timeout exceeded", "exceeded timeout", "test timed out", "timed out after", "test timeout")
 
 
@@ -52,6 +58,9 @@ def read(step: Step, event: ToolResult, place: Place, settings: Values) -> None:
         if event.refused:
             return
         step.changes = read_writes(event, line, place)
+        step.stopped = (event.exit_code or 0) >= _TIMED_OUT and event.exit_code not in _NOT_STARTED
+        if any(check.kind == "run" for check in line.checks) and _serves(event.output):
+            step.role = "server"
         if line.checks or event.failed:
             failing = failing_tests(event.output, _MAX_FAILING)
         step.checks = [
@@ -149,6 +158,12 @@ def _is_time_out(error: str) -> bool:
     """Tell whether a test or its terminal gave up waiting: that ends a check and proves nothing."""
     lowered = error.lower()
     return any(words in lowered for words in _TIME_OUTS)
+
+
+def _serves(output: str) -> bool:
+    """Tell whether a program says that it listens: it is a server, whatever its name."""
+    head = output[:4000].lower()
+    return any(words in head for words in _SERVES)
 
 
 def _reports_failure(event: ToolResult) -> bool:

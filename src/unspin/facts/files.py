@@ -7,6 +7,7 @@ real ones (``ToolCall.real_paths``).
 from __future__ import annotations
 
 from unspin.events import BY_TOOL, EDIT, SHELL, ToolCall, ToolResult
+from unspin.facts.digest import digest
 from unspin.facts.roles import file_role, is_test_like
 from unspin.facts.step import FileChange
 
@@ -106,6 +107,7 @@ def read_edits(event: ToolResult, place: Place) -> list[FileChange]:
         )
         if not change.refused:
             if path in call.texts:
+                change.before = digest(call.texts[path][0])
                 _compare(change, *call.texts[path])
             elif edit.old is not None:
                 _compare(change, edit.old, edit.new)

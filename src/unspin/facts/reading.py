@@ -109,6 +109,7 @@ class Reader:
             if step.failing and not self.state["edited"]:
                 red.extend(each[0] for each in step.failing if each[0] not in red)
                 del red[_MAX_RED:]
+            step.old = bool(step.failing) and all(each[0] in red for each in step.failing)
             self._choose_error(step)
             _sign(step, red)
             if step.noise:

@@ -143,6 +143,7 @@ class Step(Plain):
         "index",
         "label",
         "noise",
+        "old",
         "opaque",
         "polls",
         "position",
@@ -153,6 +154,7 @@ class Step(Plain):
         "size",
         "spacer",
         "spoke",
+        "stopped",
         "tool",
         "unstartable",
         "what",
@@ -180,6 +182,8 @@ class Step(Plain):
         self.failing: list[list[str]] = []
         self.signature = ""
         self.noise: list[str] = []
+        self.old = False  # all that fails was red before the session's first edit
+        self.stopped = False  # ended by a signal or a time-out
         self.unstartable = ""
         self.checks: list[CheckResult] = []
         self.changes: list[FileChange] = []
