@@ -51,8 +51,8 @@ class Found:
 def find(project: str) -> Found:
     """Return the settings for a project folder; what cannot be used is left out and told.
 
-    A file that cannot be read at all may have asked for a gentler mode: until it is
-    mended nothing is refused, unless another file sets the mode.
+    A settings file that cannot be read at all may have asked for a gentler mode: until it
+    is mended nothing is refused, unless another file sets the mode.
     """
     values: dict[str, Any] = {}
     origin: dict[str, str] = {}
@@ -67,7 +67,8 @@ def find(project: str) -> Found:
             tables = _tables(path)
         except SettingsError as error:
             problems.append(str(error))
-            found_project, unread = found_project or not is_person, True
+            if path.endswith("unspin.toml"):  # a broken pyproject.toml is somebody else's trouble first
+                found_project, unread = found_project or not is_person, True
             continue
         if tables is None:
             continue
@@ -76,7 +77,7 @@ def find(project: str) -> Found:
         problems += [f"{path}: {each}" for each in wrong]
         values.update(read)
         origin.update(dict.fromkeys(read, path))
-    if unread and values.get("mode", "guard") == "guard":
+    if unread and "mode" not in values:
         values["mode"] = "nudge"
     return Found(Settings(values), origin, problems)
 

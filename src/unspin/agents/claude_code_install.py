@@ -51,10 +51,12 @@ def entries(text: str) -> list[tuple[str, int, Any]] | None:
 
 
 def switched_off(text: str) -> bool:
-    """Tell whether the settings text switches all hooks off."""
+    """Tell whether the settings text switches our hooks off, or sends them to another state."""
     try:
-        return bool(json.loads(text or "{}").get("disableAllHooks"))
-    except (ValueError, AttributeError, RecursionError):
+        settings = json.loads(text or "{}")
+        moved = {"XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME"} & set(settings.get("env") or ())
+        return bool(settings.get("disableAllHooks") or settings.get("allowManagedHooksOnly") or moved)
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return "disableAllHooks" in text
 
 

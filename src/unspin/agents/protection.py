@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 SETTINGS, COMMAND = "settings", "command"
 
 #: unspin's commands that are the person's.
-PERSONS = frozenset(("release", "mute", "mode", "install", "uninstall", "forget"))
+PERSONS = frozenset(("release", "mute", "mode", "install", "uninstall", "forget", "hook"))
 
+#: What runs a text of its own that the parser does not follow.
+_BLIND = frozenset(("trap", "coproc", "-S", "parallel", "script", "expect"))
+_ASKING = frozenset(("mute", "mode"))  # these only tell, where nothing follows them
 _LINKED = 40  # links and folders looked through
 
 
@@ -41,7 +44,7 @@ def forbidden(call: ToolCall, project: str, client: ModuleType) -> str:
     if any(_touches(path, folders, files) for path in real):
         return SETTINGS
     if call.command:
-        return _forbidden_line(call, folders, files, guarded)
+        return _forbidden_line(call, folders, files, clients, guarded, client)
     for edit in call.edits:
         path = real_path(absolute(edit.path, call.cwd))
         if os.path.basename(path) == "pyproject.toml" and "tool.unspin" in f"{edit.old or ''}{edit.new}":
@@ -73,11 +76,19 @@ def _contains(path: str, folders: list[str], files: list[str]) -> bool:
     return any(place.startswith(f"{path.rstrip('/')}/") for place in (*folders, *files) if os.path.exists(place))
 
 
-def _forbidden_line(call: ToolCall, folders: list[str], files: list[str], guarded: list[str]) -> str:
+def _forbidden_line(
+    call: ToolCall, folders: list[str], files: list[str], clients: list[str], guarded: list[str], client: ModuleType
+) -> str:
     from unspin.facts.shell import read_line
 
     line = read_line(call.command)
-    if not PERSONS.isdisjoint(line.own):
+    if any(_is_persons(own.split()) for own in line.own):
+        return COMMAND
+    words = call.command.split()
+    blind = line.polls or not _BLIND.isdisjoint(words)
+    if not blind and (line.harmless or (line.role == "vcs" and not line.writes)):
+        return ""
+    if _speaks_of_commands(call.command) or (line.role == "install" and {"unspin", "uninstall"} <= set(words)):
         return COMMAND
     for write in line.writes:
         path = real_path(absolute(_expanded(write.path), call.cwd)) if write.path else ""
@@ -86,17 +97,38 @@ def _forbidden_line(call: ToolCall, folders: list[str], files: list[str], guarde
         taken = write.change in ("delete", "move")
         if path and taken and _contains(path.removesuffix("/*"), folders, [*files, *guarded]):
             return SETTINGS
-        if path and path in guarded:
+        if path in guarded or (path in clients and (not write.text or client.switched_off(write.text))):
             return SETTINGS
         if path.endswith("pyproject.toml") and "unspin" in f"{write.text}{write.script}":
             return SETTINGS
     linked = [real_path(absolute(_expanded(path), call.cwd)) for path in line.links[:_LINKED] if path]
     if any(_touches(path, folders, [*files, *guarded]) for path in linked):
         return SETTINGS
-    speaks = any(word in text for text in line.inline for word in (*folders, "unspin.toml", ".claude/settings"))
-    if speaks or ("disableAllHooks" in call.command and not line.harmless):
+    places = (*folders, *(f"/{'/'.join(folder.split('/')[-2:])}" for folder in folders), "unspin.toml")
+    inline = "\n".join(line.inline)
+    if any(place in inline for place in (*places, ".claude/settings", "disableAllHooks")):
         return SETTINGS
-    return ""
+    if line.role != "vcs" and any(place in call.command for place in places):
+        return SETTINGS
+    switch = "disableAllHooks" in call.command and line.role != "vcs"
+    return SETTINGS if switch and not (line.writes and all(write.path for write in line.writes)) else ""
+
+
+def _is_persons(words: list[str]) -> bool:
+    """Tell whether words are one of the person's commands that does something."""
+    operands = [word for word in words if not word.startswith("-")]
+    if not operands or operands[0] not in PERSONS or "--help" in words or "-h" in words:
+        return False
+    return operands[0] not in _ASKING or len(words) > 1
+
+
+def _speaks_of_commands(text: str) -> bool:
+    """Tell whether a line that the parser could not follow into names one of the person's commands."""
+    words = "".join(char if char.isalnum() or char in "-_./" else " " for char in text).split()
+    names = [at for at, word in enumerate(words) if word.rpartition("/")[2] == "unspin"]
+    if any(_is_persons(words[at + 1 : at + 4]) for at in names):
+        return True
+    return bool(names) and "xargs" in words and not PERSONS.isdisjoint(words)
 
 
 def _expanded(path: str) -> str:

@@ -25,7 +25,7 @@ from .runners import (
     named_kind,
     unwrap,
 )
-from .shell_outcomes import always_zero, judge, places_of
+from .shell_outcomes import always_zero, judge, places_of, proves_failure
 from .shell_tree import Part, Redirect, build
 from .writes import MAX_TEXT, Write, writes_of
 
@@ -54,6 +54,7 @@ class Check:
         "output_redirected",
         "piped",
         "pipefail",
+        "proofs",
         "runner",
         "script",
         "targets",
@@ -74,6 +75,7 @@ class Check:
         usage_exits: tuple[int, ...] = (),
         output_redirected: bool = False,
         folder: str | None = "",
+        proofs: tuple[str, ...] = (),
     ) -> None:
         self.kind = kind  # "test", "build", "lint", "type" or "run"
         self.command = command  # as written, without wrappers, at most 200 characters
@@ -87,6 +89,8 @@ class Check:
         self.usage_exits = usage_exits  # statuses that mean that nothing was checked
         self.output_redirected = output_redirected  # its output is not ours to read
         self.folder = folder  # where it runs, relative to the start; None where unknowable
+        # what shows that a "perhaps" of a chain was this one: "kind", "diagnostic", "typescript" or "error"
+        self.proofs = proofs
 
     def __repr__(self) -> str:
         return f"Check({self.kind!r}, {self.command!r}, {self.on_zero}/{self.on_nonzero})"
@@ -140,7 +144,7 @@ class Line:
         self.background = background  # the whole line ends in &
         self.cwd = cwd  # the folder after it, relative to the start; None where unknowable
         self.shell_checks_wrapped = shell_checks_wrapped  # it runs `unspin check -- ...`
-        self.own = own  # the commands of unspin that it runs: "release", "status" ...
+        self.own = own  # the commands of unspin that it runs, with their arguments: "release", "mode nudge" ...
         self.links = links  # paths that `ln` gives another name
         self.inline = inline  # programs in the line itself: python -c, node -e, a heredoc
 
@@ -510,7 +514,7 @@ class _Walk:
             rest = rest[2:]
         elif name != "unspin":
             return
-        self.own.append(next((word for word in rest if not word.startswith("-")), ""))
+        self.own.append(" ".join(rest))
 
     def builtin(self, part: Part, name: str, argv: Sequence[str], scope: _Scope) -> None:
         """What changes the shell itself."""
@@ -911,6 +915,44 @@ def _safe(path: str) -> bool:
     return path.startswith(("/tmp/", "/var/tmp/", "/dev/", "/private/tmp/", "/private/var/folders/", "/var/folders/"))
 
 
+def _chain(tree: Part, checks: Sequence[Check], places: Mapping[int, int]) -> None:
+    """Say what would show which check of a chain failed: `make && ./a`, `build && test`, `cmake .. && make`."""
+    chain = [number for number, check in enumerate(checks) if check.on_nonzero == "perhaps"]
+    if len(chain) < 1:
+        return
+    lints = False
+    for number in chain:
+        check = checks[number]
+        if check.kind in ("build", "type"):
+            # what comes first and may print the like leaves it open
+            check.proofs = ("typescript",) if lints else ("diagnostic",)
+            break
+        if check.kind != "lint":
+            break
+        lints = True
+    if len(chain) < 2 or not proves_failure(tree, frozenset(chain), places[chain[0]]):
+        return
+    kinds = [checks[number].kind for number in chain]
+    exits = tuple(dict.fromkeys(status for number in chain for status in checks[number].usage_exits))
+    if len(set(kinds)) == 1:
+        carrier = checks[_carrier(checks, chain)]
+        carrier.proofs = (*carrier.proofs, "kind")
+        carrier.usage_exits = exits
+        return
+    runs = [number for number in chain if checks[number].kind == "run"]
+    builds = [number for number in chain if checks[number].kind in ("build", "type")]
+    if runs and len(runs) + len(builds) == len(chain) and max(builds) < min(runs):
+        carrier = checks[_carrier(checks, runs)]
+        carrier.proofs = (*carrier.proofs, "error")
+
+
+def _carrier(checks: Sequence[Check], chain: Sequence[int]) -> int:
+    """The check of a chain that stands for all: one that is meant to fail before any other."""
+    from .roles import file_role
+
+    return next((number for number in chain if file_role(checks[number].script) == "scratch"), chain[0])
+
+
 def _read(command: str, named: Mapping[str, Sequence[str]]) -> Line:
     if not named and not worth_parsing(command):
         return Line()
@@ -932,6 +974,7 @@ def _read(command: str, named: Mapping[str, Sequence[str]]) -> Line:
             check.on_zero, check.on_nonzero = judge(tree, number, places[number])
             if walk.zero_hidden[number]:
                 check.on_zero = "unknown"
+        _chain(tree, walk.checks, places)
     role = "read"
     for candidate in ("check", "server", "install", "inline", "vcs", "other"):
         if candidate in walk.roles:
