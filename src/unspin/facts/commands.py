@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unspin.events import SHELL, ToolResult
+from unspin.facts.diagnostics import build_stopped, compiler_error
 from unspin.facts.digest import digest
 from unspin.facts.errors import count_errors, environment_error, error_lines, primary_error
 from unspin.facts.failures import failing_tests, summary
@@ -132,9 +133,25 @@ def outcome(check: Check, event: ToolResult, failing: list[FailingTest]) -> str:
     if check.on_nonzero == UNKNOWN or _no_verdict(status, check) or _is_usage_error(event.output):
         return UNKNOWN
     if check.on_nonzero == "perhaps":
-        return FAILED if check.kind == "test" and failing else UNKNOWN
+        return FAILED if _shown_to_fail(check, event.output, failing) else UNKNOWN
     error = primary_error(event.output)
     return UNKNOWN if error is not None and _is_time_out(error) else FAILED
+
+
+def _shown_to_fail(check: Check, output: str, failing: list[FailingTest]) -> bool:
+    """Tell whether the output shows that, of a chain of commands, it was this check that failed."""
+    if failing:
+        return check.kind == "test" or "kind" in check.proofs
+    if not check.proofs:
+        return False
+    error = primary_error(output)
+    if error is not None and _is_time_out(error):
+        return False
+    if "kind" in check.proofs:
+        return True
+    if "error" in check.proofs:
+        return error is not None and not build_stopped(output)
+    return compiler_error(output, typescript_only="diagnostic" not in check.proofs)
 
 
 def _recorded(check: Check, event: ToolResult) -> tuple[str, int] | None:

@@ -169,6 +169,7 @@ _BUILTIN_NAMES = frozenset(
     )
 )
 _PYTHONS = frozenset(("python", "pypy", "py", "ipython", "bpython"))
+_CLEANS = frozenset(("clean", "distclean", "mrproper", "clobber"))
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash", "busybox"))
 _VERSIONED = ("python", "pypy", "pip", "ruby", "php", "perl", "lua", "node")
 _NPM = frozenset(("npm", "pnpm", "yarn", "bun", "aube", "cnpm"))
@@ -420,6 +421,8 @@ def _classify(words: Sequence[str], how: Unwrapped | None, fed: bool) -> Found:
     special = _SPECIAL.get(name)
     if special is not None:
         return special(name, words, fed)
+    if words[1:] == ["clean"] and name in ("cargo", "dotnet"):
+        return _clean()
     found = _by_list(name, words, fed)
     if found.what == "other" and not found.runner and words[1:2] and words[1] in _POLLS:
         # the status of some job of a program that no list knows
@@ -1146,6 +1149,12 @@ def _turbo(name: str, words: Sequence[str], fed: bool) -> Found:
     return _named_task("turbo", [part.rsplit("#", 1)[-1] for part in names])
 
 
+def _clean() -> Found:
+    found = Found()
+    found.sure = True
+    return found
+
+
 def _make(name: str, words: Sequence[str], fed: bool) -> Found:
     targets = [
         word
@@ -1179,6 +1188,8 @@ def _make(name: str, words: Sequence[str], fed: bool) -> Found:
     ):
         found = _named_task("make", targets, check_is_test=True)
         return found if found.what == "check" else Found("check", "build", "make")
+    if all(word in _CLEANS for word in targets):
+        return _clean()
     found = _named_task("make", targets, check_is_test=True)
     if found.what == "other" and targets[0] in ("run", "demo", "example", "examples", "bench"):
         return Found("check", "run", "make")
@@ -1192,6 +1203,8 @@ def _gradle(name: str, words: Sequence[str], fed: bool) -> Found:
         return Found("read")
     if any(name in ("tasks", "projects", "dependencies", "properties", "help", "dependencyInsight") for name in names):
         return Found("read")
+    if names == ["clean"]:
+        return _clean()
     if all(name in ("clean", "wrapper", "publish") for name in names):
         return Found()
     kinds: list[str] = []

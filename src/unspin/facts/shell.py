@@ -40,6 +40,7 @@ MAX_FOLDER = 4096
 MAX_WRITES = 400
 MAX_COMMAND = 200
 MAX_KNOWN = 256
+MAX_KNOWN_LINE = 4096
 
 
 class Check:
@@ -181,7 +182,8 @@ def read_line(command: str, named: Mapping[str, Sequence[str]] | None = None) ->
             line = _unknown_line()
         if len(_known) >= MAX_KNOWN:
             _known.clear()
-        _known[key] = line
+        if len(command) <= MAX_KNOWN_LINE:
+            _known[key] = line
     return line
 
 
@@ -941,9 +943,19 @@ def _chain(tree: Part, checks: Sequence[Check], places: Mapping[int, int]) -> No
         return
     runs = [number for number in chain if checks[number].kind == "run"]
     builds = [number for number in chain if checks[number].kind in ("build", "type")]
+    if any(checks[number].runner.split(" ")[0] not in _COMPILERS for number in builds):
+        return  # a build script's own errors look like a program's
     if runs and len(runs) + len(builds) == len(chain) and max(builds) < min(runs):
         carrier = checks[_carrier(checks, runs)]
         carrier.proofs = (*carrier.proofs, "error")
+
+
+_COMPILERS = frozenset(
+    (
+        "gcc", "g++", "cc", "c++", "clang", "clang++", "rustc", "javac", "ghc", "nvcc", "gfortran", "kotlinc", "swiftc",
+        "go", "cargo", "tsc", "make", "cmake", "ninja", "zig", "csc", "mcs", "swift", "scalac", "nim", "ocamlc",
+    )
+)  # fmt: skip
 
 
 def _carrier(checks: Sequence[Check], chain: Sequence[int]) -> int:

@@ -209,6 +209,33 @@ def judge(tree: Part, number: int, place: int) -> tuple[str, str]:
     return on_zero, on_nonzero
 
 
+class _Any(Outcome):
+    """Run with several checks at once: fate 2 is "one of them failed", and stays."""
+
+    def __init__(self, checks: frozenset[int], place: int) -> None:
+        super().__init__(-2, place)
+        self.checks = checks
+
+    def command(self, part: Part, mask: int) -> int:
+        if part.check not in self.checks:
+            return super().command(part, mask)
+        dead = mask & _DEAD
+        live = mask & _LIVE
+        passed = _set_status(live, True, False)
+        merged = (live | live >> 4 | live >> 8) & 0b1111
+        failed = _set_status(merged << 8, False, True)
+        result = dead | passed | failed
+        return _end_nonzero(result) if part.errexit else result
+
+
+def proves_failure(tree: Part, checks: frozenset[int], place: int) -> bool:
+    """Does a status that is not zero prove that one of these checks failed?"""
+    mask = _Any(checks, place).run(tree, _START)
+    failed = _ALL_FATES[2]
+    nonzero = mask & _NONZERO
+    return bool(nonzero) and not nonzero & ~failed and not mask & _ZERO & failed
+
+
 def places_of(tree: Part, result: dict[int, int]) -> None:
     stack = [tree]
     while stack:
