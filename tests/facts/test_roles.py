@@ -17,22 +17,28 @@ ROLES = {
         FooTest.cs FooSpec.groovy Tests/AppTests/A.swift FooTests.swift FooTest.php tests/Feature/a.php
         a_spec.rb a_test.rb test_a.rb a_test.exs a_test.dart integration_test/app.dart a_test.cc
         a_unittest.cpp test_a.c x.bats t/01-basic.t features/a.feature a_test.clj a_spec.lua test-a.R
-        integration-tests/a.py
+        integration-tests/a.py cypress/support/commands.js cypress/e2e/a.cy.ts e2e/pages/LoginPage.ts
+        app/src/androidTest/java/Robot.kt test/app.e2e-spec.ts lua/a_spec.lua Tests.swift spec_helper.rb
+        spec/rails_helper.rb test/support/factories.rb tests/helpers.py tests/utils/factory.py test/setup.ts
+        tests/TestCase.php src/test-utils.tsx src/__tests__/utils.ts features/steps/a.py
+        features/step_definitions/a.rb
     """,
     "snapshot": """
         src/__snapshots__/a.test.ts.snap tests/__snapshots__/test_a.ambr tests/a.approved.txt
         a.verified.json testdata/out.golden tests/out.golden.json tests/snapshots/a.txt tests/ui/x.stderr
-        tests/expected/a.html
+        tests/expected/a.html testdata/golden/a.txt testdata/expected/a.html testdata/x.golden
+        tests/x.approved.txt __snapshots__/a_test.snap
     """,
     "fixture": """
         tests/fixtures/a.json testdata/a.txt src/__fixtures__/a.ts src/__mocks__/fs.js
-        tests/cassettes/a.yaml tests/data/a.csv tests/a.json fixtures/a.json
+        testdata/src/a.go __mocks__/fs.ts test/fixtures/a.json tests/cassettes/a.yaml tests/data/a.csv tests/a.json fixtures/a.json
     """,
     "source": """
         src/a.py contest/a.py latest/a.js testing_utils_src/a.py attest.py contest.py spectrum.js
         inspect.py Latest.java src/debug.js src/tmp.py pkg/test_util.go pod_spec.go table_spec.py
         KeySpec.java numpy/testing/a.py src/main/java/com/TestController.java locales/it/m.ts index.html
-        a.css protest/a.go
+        a.css protest/a.go src/Button.stories.tsx src/testing/render.ts internal/testutil/a.go
+        src/features/steps.ts src/features/cart/steps.tsx benches/a.rs
     """,
     "doc": """
         README.md testament.md docs/a.rst docs/a.txt notes.txt LICENSE tests/README.md specs/001/spec.md
@@ -40,6 +46,8 @@ ROLES = {
     "config": """
         package.json pyproject.toml jest.config.js vitest.config.ts .github/workflows/ci.yml go.mod
         Cargo.lock tsconfig.json tests/package.json e2e/playwright.config.ts requirements-dev.txt Makefile
+        App.Tests/App.Tests.csproj App.Tests.csproj Directory.Build.props src/setupTests.ts
+        src/setup-tests.js jest.setup.js vitest.setup.ts test-setup.ts tests/pytest.ini cypress.json .rspec
         Dockerfile spec/openapi.yaml a.yml setup.cfg .eslintrc.json
     """,
     "data": """

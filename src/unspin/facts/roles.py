@@ -36,7 +36,7 @@ _TEST_NAMES = (
     ),
     pattern(r"\w+(?:Tests?|TestCase)\.(?:swift|php|m|mm|cpp|cc|hs)\Z"),
     pattern(r"\w+Specs?\.(?:groovy|scala|kt|kts|hs|swift|js)\Z"),
-    pattern(r"\w+Suite\.scala\Z|\w+_SUITE\.erl\Z|conftest\.py\Z"),
+    pattern(r"\w+Suite\.scala\Z|\w+_SUITE\.erl\Z|conftest\.py\Z|(?:spec|rails)_helper\.rb\Z"),
 )
 _TEST_EXTENSION = pattern(r"\.(?:bats|t|phpt|feature|robot|slt|tftest\.hcl|cy\.[jt]sx?)\Z", IGNORECASE)
 _SNAPSHOT_NAME = pattern(
@@ -49,7 +49,8 @@ _SNAPSHOT_IN_TESTS = pattern(r"\.(?:stderr|stdout|out|baseline|ref)\Z|(?:^|[._-]
 _CONFIG_NAME = pattern(
     r".+\.config\.\w+\Z|.+\.conf\.\w+\Z|\..+rc(?:\.\w+)?\Z|(?:ts|js)config(?:\..+)?\.json\Z"
     r"|requirements[\w.-]*\.txt\Z|vitest\.\w+\.ts\Z|dockerfile(?:\..+)?\Z|\.env(?:\..+)?\Z"
-    r"|jest[.-]setup\.\w+\Z",
+    r"|(?:jest|tests?)[._-]?setup\.[cm]?[jt]sx?\Z|setup[._-]?(?:jest|vitest|tests?)\.[cm]?[jt]sx?\Z"
+    r"|.+\.(?:(?:cs|fs|vb)proj|sln|props|targets)\Z",
     IGNORECASE,
 )
 _SCRATCH_NAME = pattern(r"(?:repro|reproduce[rs]?|reproduction|scratch|mre)(?:[-_.\d].*)?\.\w+\Z", IGNORECASE)
@@ -139,7 +140,9 @@ def is_snapshot(path: str) -> bool:
 def _is_snapshot(name: str, folders: "set[str]", in_tests: bool, lists: "dict[str, frozenset[str]]") -> bool:
     if _SNAPSHOT_NAME.search(name) or folders & lists["snapshot_folders"]:
         return True
-    return in_tests and bool(folders & lists["snapshot_folders_in_tests"] or _SNAPSHOT_IN_TESTS.search(name))
+    return (in_tests or bool(folders & lists["fixture_folders"])) and bool(
+        folders & lists["snapshot_folders_in_tests"] or _SNAPSHOT_IN_TESTS.search(name)
+    )
 
 
 def is_test_like(role: str) -> bool:
@@ -183,7 +186,7 @@ def _in_test_folder(
         if low in lists["test_folders_at_top"] and i == 0:
             return True
         # `spec/openapi.yaml` and `specs/001.md` are no tests: only code below such a folder is.
-        if low in lists["test_folders_of_code"] and is_code:
+        if is_code and (low in lists["test_folders_of_code"] or (low == "steps" and lows[i - 1 : i] == ["features"])):
             return True
         kind, _, rest = low.replace("-", "_").rpartition("_")
         if rest in ("test", "tests") and kind in lists["test_folder_kinds"]:
