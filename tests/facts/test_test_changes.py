@@ -1,6 +1,7 @@
 """What an edit did to a test."""
 
 import gzip
+import itertools
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspin.facts.roles import file_role, is_test_like
-from unspin.facts.test_changes import TestChange, changes_by_sed, compare, defined_names, removed_names
+from unspin.facts.test_changes import TestChange, changes_by_sed, compare, defined_names, removed_names, still_lost
 
 VECTORS = Path(__file__).with_name("test_change_vectors.txt")
 
@@ -23,6 +24,29 @@ def vectors() -> list[tuple[str, str, str, str, str]]:
         out.append((verdict, path, what, before, after.rstrip("\n") + "\n"))
     return out
 
+
+PIECES = (
+    *("assert", "expect(", "(", ")", "[", "]", "{", "}", '"', "'", "`", "${", "\\", "== ", "3", "x", ".", ",", "toBe("),
+    *("#", "//", "/*", "*/", '"""', "try:", "except:", "pass", "it('a', () => {", "def test_a():", ";", "if ", "/"),
+    *(
+        "t.Errorf(",
+        "@",
+        "skip",
+        "not ",
+        "or ",
+        "want: ",
+        "parametrize(",
+        "|",
+        "<",
+        "é",
+        "\n",
+        " ",
+        "    ",
+        "\r",
+        "\x00",
+    ),
+)
+pieces = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 ALL = vectors()
 SIDES = [(path, text) for _, path, _, before, after in ALL for text in (before, after)]
@@ -77,6 +101,103 @@ def test_a_test_in_a_comment_is_a_skip_and_not_a_deletion() -> None:
     assert (change.added_skips, change.deleted_tests) == (1, 0)
 
 
+@pytest.mark.parametrize("body", ["pass", "...", "return", "assert True", "assert 1 == 1", "pass  # later"])
+@pytest.mark.parametrize("more", ["", "\n\ndef test_b():\n    assert g() == 4\n"])
+def test_an_assertion_whose_test_still_stands_is_removed_and_not_its_test(body: str, more: str) -> None:
+    before = "def test_a():\n    assert f() == 3\n" + more
+    change = compare(before, before.replace("assert f() == 3", body), "test_a.py")
+    assert (change.removed_assertions, change.altered_assertions, change.deleted_tests) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("a.test.ts", "it('a', () => {\n  expect(f()).toBe(1);\n});\n", "it('a', () => {\n});\n"),
+        ("a.test.ts", "it('a', () => {\n  expect(f()).toBe(1);\n});\n", "it('a', () => {});\n"),
+        ("tests/a.rs", "#[test]\nfn a() {\n    assert_eq!(f(), 3);\n}\n", "#[test]\nfn a() {}\n"),
+        ("test_a.py", "def test_a():\n    run()\n", "def test_a():\n    pass\n"),
+    ],
+)
+def test_an_emptied_test_asks_one_thing_less(path: str, before: str, after: str) -> None:
+    change = compare(before, after, path)
+    assert (change.removed_assertions, change.deleted_tests) == (1, 0)
+
+
+def lost(path: str, *texts: str) -> list[int]:
+    """What is still lost after all the edits that lead from the first text to the last one."""
+    changes = [compare(a, b, path) for a, b in itertools.pairwise(texts)]
+    return still_lost([(change.lost, change.came) for change in changes])
+
+
+ONE = "def test_a():\n    assert f(1) == 10\n    assert g() > 3\n\n\ndef test_b():\n    assert h() == 'x'\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [
+        ("    assert f(1) == 10\n", "", [1, 0, 0, 0]),
+        ("f(1) == 10", "f(1) == 11", [0, 1, 0, 0]),
+        ("assert h() == 'x'", "pass", [1, 0, 0, 0]),
+        ("def test_b", "@pytest.mark.skip\ndef test_b", [0, 0, 1, 0]),
+        ("def test_b():\n    assert", "# def test_b():\n#   assert", [1, 0, 1, 0]),
+        ("\n\n\ndef test_b():\n    assert h() == 'x'", "", [1, 0, 0, 1]),
+    ],
+)
+def test_what_a_later_edit_brings_back_is_not_lost(old: str, new: str, counts: list[int]) -> None:
+    weaker = ONE.replace(old, new)
+    assert lost("test_a.py", ONE, weaker) == counts
+    assert lost("test_a.py", ONE, weaker, ONE) == [0, 0, 0, 0]
+    assert lost("test_a.py", ONE, weaker, ONE, weaker) == counts
+    stricter = ONE.replace("g() > 3", "g() > 4")
+    assert lost("test_a.py", ONE, weaker, stricter) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("a.test.ts", "const want = 3;\n", "const want = 4;\n"),
+        ("test_a.py", "    ('Mary', 1),\n", "    ('Mary', 0),\n"),
+        ("a.snap", "exports[`a 1`] = `3`;\n", "exports[`a 1`] = `4`;\n"),
+        ("a.snap", "exports[`a 1`] = `3`;\n", ""),
+        ("a.feature", "Scenario: a\n Then it is 3\nScenario: b\n Then it is 4\n", "Scenario: a\n Then it is 3\n"),
+        ("a.feature", "Scenario: a\n Then it is 3\n", "@skip\nScenario: a\n Then it is 3\n"),
+        (
+            "test_a.py",
+            "try:\n    assert f() == 3\nfinally:\n    end()\n",
+            "try:\n    assert f() == 3\nexcept AssertionError:\n    pass\n",
+        ),
+    ],
+)
+def test_each_kind_of_loss_can_be_brought_back(path: str, before: str, after: str) -> None:
+    change = compare(before, after, path)
+    assert sum(lost(path, before, after)) == len(change.lost) > 0
+    assert lost(path, before, after, before) == [0, 0, 0, 0]
+
+
+def test_an_assertion_that_moves_in_two_edits_is_not_lost() -> None:
+    both = ONE.replace("    assert h()", "    assert f(1) == 10\n    assert h()")
+    assert lost("test_a.py", ONE, both, both.replace("    assert f(1) == 10\n", "", 1)) == [0, 0, 0, 0]
+
+
+def test_what_was_lost_is_kept_short_and_a_long_text_that_is_put_back_is_whole() -> None:
+    text = "".join(f"def test_{i}():\n    assert f({i}) == {i}\n\n" for i in range(300))
+    change = compare(text, "", "test_a.py")
+    assert len(change.lost) == 48
+    back = compare("", text, "test_a.py")
+    assert len(back.came) <= 8 * 48
+    assert still_lost([(change.lost, change.came), (back.lost, back.came)]) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("path", ["test_a.py", "a.test.ts", "a.snap", "a.feature", "a_spec.rb"])
+@given(before=pieces, after=pieces)
+def test_counts_and_what_is_lost_agree_and_cancel(path: str, before: str, after: str) -> None:
+    change, back = compare(before, after, path), compare(after, before, path)
+    counts = [change.removed_assertions, change.altered_assertions, change.added_skips, change.deleted_tests]
+    assert len(change.lost) == min(sum(counts), 48)
+    marks = {mark[1:] for mark in change.lost}
+    assert marks <= set(back.came)
+
+
 def test_the_names_in_what_is_lost_are_told() -> None:
     change = compare("assert old_total(cart) == 3\nassert x == 1\n", "assert x == 1\n", "test_a.py")
     assert {"old_total", "cart"} <= set(change.names)
@@ -101,30 +222,6 @@ def test_any_two_texts_can_be_compared(path: str, before: str, after: str) -> No
     compare(before, after, path)
 
 
-PIECES = (
-    *("assert", "expect(", "(", ")", "[", "]", "{", "}", '"', "'", "`", "${", "\\", "== ", "3", "x", ".", ",", "toBe("),
-    *("#", "//", "/*", "*/", '"""', "try:", "except:", "pass", "it('a', () => {", "def test_a():", ";", "if ", "/"),
-    *(
-        "t.Errorf(",
-        "@",
-        "skip",
-        "not ",
-        "or ",
-        "want: ",
-        "parametrize(",
-        "|",
-        "<",
-        "é",
-        "\n",
-        " ",
-        "    ",
-        "\r",
-        "\x00",
-    ),
-)
-pieces = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
-
-
 @pytest.mark.parametrize(
     "path", ["test_a.py", "a.test.ts", "a_test.go", "a_spec.rb", "a.bats", "a.snap", "a.feature", ""]
 )
@@ -147,7 +244,7 @@ def test_nothing_has_changed_in_what_is_the_same(text: str, path: str) -> None:
 )
 def test_white_space_weakens_nothing(side: tuple[str, str], indent: str, end: str) -> None:
     path, text = side
-    if "`" in text or '"""' in text:
+    if "`" in text or '"""' in text or "'''" in text:
         return  # white space in strings is text
     other = end.join(indent + line if line else line for line in text.split("\n"))
     assert not compare(text, other, path).weakens()

@@ -336,6 +336,10 @@ def _opens_block(current: "Statement | None", brackets: "list[str]", language: s
         return True
     if first in ("if", "for", "switch", "while", "guard") and not brackets and last not in ("=", ":=", ",", "return"):
         return True
+    if language == "braces" and (
+        (kind == STRING and len(tokens) == 1) or (last == "(" and any(value == "class" for _, value in tokens[:6]))
+    ):
+        return True  # Kotest: `class CartTest : StringSpec({`, `"adds" {`
     if kind in (STRING, NUMBER):
         return not brackets and first in ("@", "describe", "it", "test", "context", "suite")
     if _LITERAL_AFTER.fullmatch(last):

@@ -28,19 +28,21 @@ from unspin.facts.assertions import (
     words,
 )
 from unspin.facts.definitions import defined_names, removed_names
+from unspin.facts.digest import digest
 from unspin.facts.patterns import IGNORECASE, pattern
 from unspin.facts.statements import BLOCK, NUMBER, OPERATOR, STRING, WORD, Statement, Text, language_of, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Final
 
     from unspin.facts.assertions import Tokens
 
-__all__ = ["TestChange", "changes_by_sed", "compare", "defined_names", "removed_names"]
+__all__ = ["TestChange", "changes_by_sed", "compare", "defined_names", "removed_names", "still_lost"]
 
 _MAX_NAMES: "Final" = 40
+_MAX_MARKS: "Final" = 48
 _MAX_PAIRS: "Final" = 40_000  # assertions compared each with each; beyond that only near neighbours are
 _NEAR: "Final" = 40
 
@@ -50,7 +52,7 @@ _EXPECTED_NAME = pattern(
     r"|(?:^|_)(?:EXPECTED|WANT|GOLDEN)(?:_|$)"
 )
 _TEST_MARK = pattern(
-    r"(?:@|\[|#\[)(?:[\w.:]+[.:])?(?:test|Test|ParameterizedTest|RepeatedTest|Fact|Theory|TestMethod"
+    r"(?:@|\[(?:[^\[\]]*,)?|#\[)(?:[\w.:]+[.:])?(?:test|Test|ParameterizedTest|RepeatedTest|Fact|Theory|TestMethod"
     r"|TestCase|rstest"
     r"|test_case|DataTestMethod|wasm_bindgen_test|gtest)\b"
 )
@@ -60,31 +62,46 @@ _FUNCTION = pattern(r"\b(?:fn|func|fun|function|void|Task|public|def|Future)\b")
 _SKIP = pattern(
     # JavaScript, Go and their like: a modifier, a method, a prefix, an option
     r"\b(?:it|test|describe|context|suite|specify|bench|t|tb|ctx|this)(?:\.[\w$]+)*"
-    r"\.(?:skip|todo|fixme|skipIf|runIf|failing|fails|Skip|Skipf|SkipNow)\b"
-    r"|^x(?:it|test|describe|context|specify|feature|scenario)\b(?=[(\"' .])"
-    r"|^(?:it|test|describe|context|specify|group|testWidgets)\b.*\b(?:skip|todo|pending):(?!false|False)"
+    r"\.(?:skip|todo|fixme|skipIf|runIf|failing|fails|ignore|Skip|Skipf|SkipNow)\b|^test\.fail\("
+    r"|^x(?:it|test|describe|context|specify|example|feature|scenario)\b(?=[(\"' .])"
+    r"|^(?:Deno\.)?(?:it|test|describe|context|specify|example|group|testWidgets)\b.*"
+    r"(?:\b(?:skip|todo|pending|ignore|fails):(?!false|False)|,:(?:skip|pending)\b)"
     # Python
     r"|\bmark\.(?:skip|skipif|xfail)\b|\bunittest\.(?:skip|expectedFailure|SkipTest)"
     r"|^@(?:[\w.]+\.)?(?:skip|skipif|skipIf|skipUnless|skip_\w+|xfail|expectedFailure|Skip|wip|ignore)\b"
     r"|\bskipTest\("
-    r"|\bpytest\.(?:skip|xfail|importorskip)\(|\b(?:raise|throw) (?:unittest\.)?(?:SkipTest|XCTSkip"
-    r"|SkipException)"
+    r"|\bpytest\.(?:skip|xfail|importorskip)\(|\b(?:raise|throw) (?:new )?(?:[\w.]+\.)?(?:SkipTest|XCTSkip"
+    r"|SkipException|TestAbortedException|TestSkippedException)"
     r"|^__test__=False|\bcollect_ignore"
     # Java, Kotlin, C#, Swift
-    r"|^@(?:Ignore|Disabled\w*|EnabledIf\w*|DisabledIf\w*|PendingFeature)\b|\bassume(?:True|False|That"
-    r"|NoException)\("
-    r"|\bSkip=|\[Ignore|\[Explicit|\bAssert\.(?:Ignore|Inconclusive)\(|\.disabled\(|\bXCTSkip(?:If|Unless)?\("
+    r"|@(?:Ignore|IgnoreIf|Disabled\w*|EnabledIf\w*|PendingFeature\w*)\b|\bassume(?:True|False|That"
+    r"|NoException)\(|\bAssumptions\.abort\(|^@Test\(.*\benabled=false|\.config\(.*\benabled=false"
+    r"|\bSkip=|^\[.*\bIgnore(?:Reason)?=|\[(?:[A-Z][^\]]*,)?(?:Ignore|Explicit)\b"
+    r"|\bAssert\.(?:Ignore|Inconclusive|Skip\w*)\("
+    r"|\.disabled\(|\.enabled\(if:|\bXCTSkip(?:If|Unless)?\(|\bXCTExpectFailure\(|^(?:try |await )*withKnownIssue\b"
     # Rust, C++, PHP, Elixir, Julia, Perl
-    r"|#\[ignore|#\[cfg_attr\([^\]]*\bignore|#\[cfg\(any\(\)\)|\bGTEST_SKIP\b|\bDISABLED_\w+|^SKIP\("
-    r"|\bmarkTest(?:Skipped|Incomplete)\(|->(?:skip|todo)\(|^@(?:tag|moduletag|describetag)[ :]*\"?\"?:?skip"
-    r"|^@(?:test_skip|test_broken)\b|\bskip_all\b"
+    r"|#\[ignore|#\[cfg_attr\([^\]]*\bignore|#\[cfg\((?:any\(\)|FALSE|false|not\(test\))\)|\bGTEST_SKIP\b|\bDISABLED_\w+|^SKIP\("
+    r"|\bmarkTest(?:Skipped|Incomplete)\(|->(?:skip|todo)\((?![\d$])|^@(?:tag|moduletag|describetag)[ :]*\"?\"?:?skip"
+    r"|^@(?:test_skip|test_broken)\b|\bskip_all\b|\bdoctest::(?:skip|may_fail|should_fail)\("
 )
-_SKIP_WORD = pattern(r"^(?:skip|pending|omit|pend)\b(?![=.:])")
+_SKIP_WORDS = {  # calls without an owner, by language
+    **dict.fromkeys(
+        ("ruby", "shell", "hash"), pattern(r"(?:^|\bthen |&&|\|\||;)(?:skip|pending|omit|pend)\b(?![=.:])")
+    ),
+    "js": pattern(r"^(?:skip|pending)\((?:\"\")?\)$"),
+    "braces": pattern(r"^(?:cancel|pending)(?:\((?:\"\")?\))?$|^ignore\(\"\"\)|^assume\((?!true)"),
+    "dash": pattern(r"^pending\b(?![=.:])"),
+}
+_SKIPS_BY_ASSERTION = pattern(r"\bAssert\.(?:Ignore|Inconclusive|Skip\w*)\(")
+_SKIP_TAG = pattern(r"\[(?:\.|!(?:mayfail|shouldfail)\])")  # Catch2
+_SKIP_BUILD = pattern(r"(?:go:build| ?\+build) +(?:ignore|skip|never|disabled)\b")
 _ONLY = pattern(
-    r"\b(?:it|test|describe|context|suite|specify)(?:\.[\w$]+)*\.only\b|^f(?:it|describe|context)\(\""
-    r"|^(?:it|test|describe)\b.*\bonly:true|^@focus\b"
+    r"\b(?:it|test|describe|context|suite|specify)(?:\.[\w$]+)*\.only\b|^f(?:it|describe|context|specify|example)[( ]\""
+    r"|^(?:it|test|describe)\b.*\bonly:true|^(?:it|describe|context|specify)\b.*,:focus\b|^@focus\b"
 )
 _NEVER = pattern(r"^if ?\(?(?:false|False|0|FALSE|!true|not True)\)?(?:$|:|\{|;|then\b)|^#if 0\b")
+_ALWAYS = pattern(r"^if ?\(?(?:true|True|1|TRUE|!false|not False)\)?(?:\{\}|:|;?then)?(return(?: [\w()]{1,10})?)?;?$")
+_RETURN = pattern(r"^return(?: (?:0|None|null|nil|undefined|true|false|True|False|Ok\(\(\)\)))?$")
 _SWALLOWS = pattern(r"^except(?: ?\(?(?:AssertionError|Exception|BaseException)\b[^:]*)?:(?:pass|\.\.\.|continue)?$")
 _EMPTY_CATCH = pattern(r"try\{\}catch(?:\([\w$ :.|]*\))?\{\}(?:finally\{\})?$")
 _ROW_CALLS = pattern(
@@ -99,7 +116,11 @@ _LIST_CALLS = pattern(
 )
 _LIST_CALL = pattern(r"parametrize|each|CsvSource|ValueSource|expand|named_parameters|with_?[dD]ata|with")
 _NO_BRACES = ("python", "ruby", "elixir")
-_SNAPSHOT_TITLES = ("exports[", "# name:", "// ", "---", "source:", "expression:")
+_HAS_TITLES = pattern(r"\.(?:snap|snap\.new|ambr|storyshot|snapshot)\Z", IGNORECASE)
+_ENTRY_TITLE = pattern(r"# (?:name:|serializer version:|---)|---$|\[\S+ - \d+\]$")  # syrupy, go-snaps
+_NOTE = pattern(  # what insta notes above a snapshot
+    r"(?:source|expression|assertion_line|description|info|input_file|snapshot_kind|created|creator|reviewer):"
+)
 
 
 class TestChange:
@@ -112,13 +133,19 @@ class TestChange:
     added_assertions: assertions that are new or newly worded.
     names: identifiers in what was removed or altered, at most 40, in order: the caller can see whether they
         name code that is gone.
+    lost: each of the first four counts again, one by one: `r`, `a`, `s` or `d` and eight hex digits that stand
+        for what was removed, altered, skipped or deleted; at most 48.
+    came: the digits of what was not there before, whatever it is; with `lost`, `still_lost` tells over several
+        edits what was put back.
     """
 
     __slots__ = (
         "added_assertions",
         "added_skips",
         "altered_assertions",
+        "came",
         "deleted_tests",
+        "lost",
         "names",
         "removed_assertions",
     )
@@ -132,6 +159,8 @@ class TestChange:
         deleted_tests: int = 0,
         added_assertions: int = 0,
         names: "tuple[str, ...]" = (),
+        lost: "tuple[str, ...]" = (),
+        came: "tuple[str, ...]" = (),
     ) -> None:
         self.removed_assertions = removed_assertions
         self.altered_assertions = altered_assertions
@@ -139,19 +168,25 @@ class TestChange:
         self.deleted_tests = deleted_tests
         self.added_assertions = added_assertions
         self.names = names
+        self.lost = lost
+        self.came = came
 
     def weakens(self) -> bool:
         """Whether the tests now ask for less, or for something else."""
         return bool(self.removed_assertions or self.altered_assertions or self.added_skips or self.deleted_tests)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TestChange) and all(getattr(self, k) == getattr(other, k) for k in self.__slots__)
+        return isinstance(other, TestChange) and self._told() == other._told()
 
     def __hash__(self) -> int:
-        return hash(tuple(getattr(self, k) for k in self.__slots__))
+        return hash(self._told())
 
     def __repr__(self) -> str:
         return f"TestChange({', '.join(f'{k}={getattr(self, k)!r}' for k in self.__slots__)})"
+
+    def _told(self) -> "tuple[object, ...]":
+        """All but the digests, which follow from the rest."""
+        return tuple(getattr(self, k) for k in self.__slots__ if k not in ("lost", "came"))
 
 
 def compare(before: str, after: str, path: str = "") -> TestChange:
@@ -168,9 +203,33 @@ def compare(before: str, after: str, path: str = "") -> TestChange:
         if path.lower().endswith(".feature"):
             return _compare_feature(before, after)
         if is_snapshot(path):
-            return _compare_snapshot(before, after)
+            return _compare_lines(_snapshot_lines(before, path), _snapshot_lines(after, path))
     language = language_of(path, before if before.strip() else after)
     return _compare_parts(_Parts(read(before, language)), _Parts(read(after, language)))
+
+
+def still_lost(changes: "Iterable[tuple[Sequence[str], Sequence[str]]]") -> "list[int]":
+    """Assertions removed and altered, skips added and tests deleted by several edits together.
+
+    `changes`: `lost` and `came` of each edit, in any order and of any files; what one edit took away and
+    another brought back counts for nothing, nor does what was moved.
+    """
+    changes = list(changes)
+    have = _counted(mark for _, came in changes for mark in came)
+    totals = dict.fromkeys("rasd", 0)
+    for lost, _ in changes:
+        for mark in lost:
+            if have.get(mark[1:], 0):
+                have[mark[1:]] -= 1
+            elif mark[:1] in totals:
+                totals[mark[:1]] += 1
+    return list(totals.values())
+
+
+def _marks(lost: "dict[str, list[str]]", came: "list[list[str]]") -> "tuple[tuple[str, ...], tuple[str, ...]]":
+    """`lost` by its letter and `came` by its kind as digests; each kind of `came` holds what `lost` can."""
+    gone = [kind + digest(key)[:8] for kind, keys in lost.items() for key in keys[:_MAX_MARKS]]
+    return tuple(gone[:_MAX_MARKS]), tuple(digest(key)[:8] for keys in came for key in keys[:_MAX_MARKS])
 
 
 # ------------------------------------------------------------------------------------------------- reading
@@ -230,8 +289,15 @@ class _Parts:
             start = -1
             if not decorates or "should_panic" in compact or "xpected" in compact:
                 start = assertions.find(tokens, language)
+            if start >= 0 and name is None and _SKIPS_BY_ASSERTION.search(compact):
+                start = -1
 
-            what = "" if start >= 0 else self._skip(compact, order, statement)
+            if start < 0:
+                what = self._skip(compact, order, statement, head)
+            elif name is not None:  # `it.skip("adds", () => expect(..))`: what stands before the assertion tells
+                what = self._skip(_compact(tokens[: _after_arrow(tokens, start)]), order, statement, head)
+            else:
+                what = ""
             if what and decorates:
                 waiting.append(what)
             elif what:
@@ -274,18 +340,34 @@ class _Parts:
             if language == "python":
                 self._take_swallowed(statement, compact, order, tries)
         self.skips.extend((what, "") for what in waiting)
+        self.skips.extend(("skip", "") for comment in text.comments if _SKIP_BUILD.match(comment))
         if language not in _NO_BRACES:
             self._take_caught()
 
-    def _skip(self, compact: str, order: int, statement: Statement) -> str:
-        language = self.text.language
-        if _SKIP.search(compact) or (language in ("ruby", "shell", "hash") and _SKIP_WORD.match(compact)):
+    def _skip(self, compact: str, order: int, statement: Statement, head: "Statement | None") -> str:
+        if "mark.parametrize(" in compact:
+            return ""  # the marks of its rows are read with them
+        called = _SKIP_WORDS.get(self.text.language)
+        if _SKIP.search(compact) or (called and called.search(compact)):
+            return "skip"
+        if statement.tokens[0][1] in words("test macros") and any(
+            kind == STRING and _SKIP_TAG.search(value) for kind, value in statement.tokens[:8]
+        ):
             return "skip"
         if _ONLY.search(compact):
             return "only"
         if _NEVER.match(compact):
             return "never"
-        return "return" if compact == "return" and self._is_dead_end(order, statement) else ""
+        first = statement.tokens[0]
+        if first[0] == STRING and first[1][:1] == "!" and statement.tokens[-1][0] == BLOCK:
+            return "skip"  # Kotest: `"!adds" { .. }`
+        always = _ALWAYS.match(compact)
+        if always and always.group(1):
+            return "return"
+        if not _RETURN.match(compact):
+            return ""
+        ends = self._is_dead_end(order, statement) or (head is not None and _ALWAYS.match(_compact(head.tokens)))
+        return "return" if ends else ""
 
     def _is_dead_end(self, order: int, statement: Statement) -> bool:
         """Whether more of the same block follows: what follows a bare `return` is never reached."""
@@ -361,6 +443,8 @@ class _Parts:
         opening = tokens[0]
         if opening[0] != OPERATOR or opening[1] not in ("(", "[", "{"):
             return False
+        if self.text.language == "literals" and tokens[-1][1] == "]" and tokens[1][1][:1].isupper():
+            return False  # `[TestMethod, Ignore("x")]`
         end = close(tokens, 0)
         if [value for _, value in tokens[end + 1 :]] not in ([], [","]) or end == len(tokens):
             return False
@@ -384,6 +468,10 @@ class _Parts:
         kept: Tokens = []
         for element in split(row):
             if len(element) > 2 and element[0][1] in words("titles") and element[1][1] in (":", "="):
+                continue
+            if len(element) > 2 and element[0][1] in words("row options") and element[1][1] == "=":
+                if element[0][1] == "marks" and _SKIP.search(_compact(element)):
+                    self.skips.append(("skip", ""))  # `pytest.param(1, marks=pytest.mark.skip)`
                 continue
             kept.extend(element)
             kept.append((OPERATOR, ","))
@@ -526,9 +614,13 @@ def _test_name(tokens: "Tokens", compact: str, marks: str, language: str) -> "st
     owned = first in ("t", "Deno", "QUnit") and len(tokens) > 3 and tokens[2][1] in ("test", "Run")
     if owned or first in words("test calls"):
         return _called_test(tokens, compact, language)
+    if first in ("ignore", "skip", "pending") and (tokens[-1][0] == BLOCK or tokens[-1][1] == "do"):
+        return _called_test(tokens, compact, language)  # a test turned into one that does not run
     if first in words("test macros") and len(tokens) > 2 and tokens[1][1] == "(":
         inner = [value for kind, value in tokens[2:8] if kind in (WORD, STRING)]
         return ".".join(inner[:2]).replace("DISABLED_", "") if inner else None
+    if tokens[0][0] == STRING and tokens[-1][0] == BLOCK and language == "braces":
+        return tokens[0][1].removeprefix("!")  # Kotest: `"adds" { .. }`
     if not _FUNCTION.search(compact[:200]):
         return None
     for i in range(1, min(len(tokens) - 1, 40)):
@@ -588,21 +680,21 @@ def _only_in(these: "list[str]", those: "list[str]") -> "list[int]":
 def _compare_parts(before: _Parts, after: _Parts) -> TestChange:
     old_keys, new_keys = [a.key for a in before.assertions], [a.key for a in after.assertions]
     removed = [before.assertions[i] for i in _only_in(old_keys, new_keys)]
-    added = [after.assertions[i] for i in _only_in(new_keys, old_keys)]
-    came = len(added)
+    fresh = _only_in(new_keys, old_keys)
+    added = [after.assertions[i] for i in fresh]
     removed, added = _without_renamed(removed, added)
     removed, added = _without_held(removed, added)
     removed, added = _without_named(removed, added, before, after)
 
-    rows_lost, rows_altered, values, row_names = _compare_rows(before, after)
-    expected_altered, more_values, expected_names = _compare_expected(before, after)
+    rows_lost, rows_altered, values, row_names, rows_came = _compare_rows(before, after)
+    expected_altered, more_values, expected_names, expected_came = _compare_expected(before, after)
     removed = _without_spread(removed, added, values + more_values)
     if _only_in(before.loose, after.loose):  # the call went, and with it the check that it had worked
         removed = [assertion for assertion in removed if not _is_error_check(assertion)]
 
     altered: list[Assertion] = []
     lost: list[Assertion] = []
-    spare = list(added[: 50 * _NEAR])
+    spare = [new for new in added[: 50 * _NEAR] if new.strength != 0]  # what always holds stands for nothing
     for assertion in removed:
         mate = _mate(assertion, spare)
         if mate is None:
@@ -611,8 +703,13 @@ def _compare_parts(before: _Parts, after: _Parts) -> TestChange:
             spare.remove(mate)
             altered.append(assertion)
     stood = _counted(old_keys)
-    swallowed = _counted(after.swallowed[i] for i in _only_in(after.swallowed, before.swallowed))
-    deleted, skipped = _compare_tests(before, after, {assertion.key for assertion in removed})
+    swallowed = []
+    for i in _only_in(after.swallowed, before.swallowed):
+        key = after.swallowed[i]
+        if stood.get(key, 0):
+            stood[key] -= 1
+            swallowed.append("caught\x1e" + key)
+    deleted, skipped, emptied = _compare_tests(before, after, {assertion.key for assertion in removed})
 
     names: dict[str, None] = {}
     for assertion in altered + lost:
@@ -621,17 +718,43 @@ def _compare_parts(before: _Parts, after: _Parts) -> TestChange:
                 names.setdefault(name)
     for name in row_names + expected_names:
         names.setdefault(name)
+    gone = {
+        "r": [assertion.key for assertion in lost] + emptied,
+        "a": [assertion.key for assertion in altered] + rows_altered + expected_altered + swallowed,
+        "s": skipped,
+        "d": deleted + rows_lost,
+    }
+    marks, more = _marks(gone, [*_came(before, after), [new_keys[i] for i in fresh], rows_came, expected_came])
     return TestChange(
-        removed_assertions=len(lost),
-        altered_assertions=len(altered)
-        + rows_altered
-        + expected_altered
-        + sum(min(count, stood.get(key, 0)) for key, count in swallowed.items()),
-        added_skips=skipped,
-        deleted_tests=deleted + rows_lost,
-        added_assertions=came,
+        removed_assertions=len(gone["r"]),
+        altered_assertions=len(gone["a"]),
+        added_skips=len(gone["s"]),
+        deleted_tests=len(gone["d"]),
+        added_assertions=len(fresh),
         names=tuple(names)[:_MAX_NAMES],
+        lost=marks,
+        came=more,
     )
+
+
+def _came(before: _Parts, after: _Parts) -> "list[list[str]]":
+    """What undoes a loss other than that of an assertion, by kind: skips taken away, tests that came or got a
+    body, failures heard of again.
+    """
+    old_names, new_names = [test.name for test in before.tests], [test.name for test in after.tests]
+    old_skips, new_skips = [_skip_key(skip) for skip in before.skips], [_skip_key(skip) for skip in after.skips]
+    empty = {test.name for test in before.tests if not test.real}
+    return [
+        [old_skips[i] for i in _only_in(old_skips, new_skips)],
+        ["test\x1e" + new_names[i] for i in _only_in(new_names, old_names)],
+        ["body\x1e" + test.name for test in after.tests if test.real and test.name in empty],
+        ["caught\x1e" + before.swallowed[i] for i in _only_in(before.swallowed, after.swallowed)],
+    ]
+
+
+def _skip_key(skip: "tuple[str, str]") -> str:
+    what, where = skip
+    return "skip\x1e" + (what if what == "only" else "") + "\x1e" + where
 
 
 def _is_error_check(assertion: Assertion) -> bool:
@@ -749,14 +872,17 @@ def _mate(old: Assertion, spare: "list[Assertion]") -> "Assertion | None":
     return best
 
 
-def _compare_rows(before: _Parts, after: _Parts) -> "tuple[int, int, list[str], list[str]]":
-    """Rows lost, rows altered, the literals of the rows that came, names in the lost and altered."""
+def _compare_rows(before: _Parts, after: _Parts) -> "tuple[list[str], list[str], list[str], list[str], list[str]]":
+    """Rows lost, rows altered, the literals of the rows that came, names in the lost and altered, the rows
+    that came.
+    """
     old_keys, new_keys = [key_of(row) for row in before.rows], [key_of(row) for row in after.rows]
     gone = [before.rows[i] for i in _only_in(old_keys, new_keys)]
-    came = [after.rows[i] for i in _only_in(new_keys, old_keys)]
+    fresh = _only_in(new_keys, old_keys)
+    came, came_keys = [after.rows[i] for i in fresh], [new_keys[i] for i in fresh]
     values = [value for row in came for value in literals_of(row)]
     if not gone:
-        return 0, 0, values, []
+        return [], [], values, [], came_keys
     by_values: dict[str, list[int]] = {}
     for k, row in enumerate(came):
         by_values.setdefault("\x1f".join(literals_of(row)), []).append(k)
@@ -770,13 +896,14 @@ def _compare_rows(before: _Parts, after: _Parts) -> "tuple[int, int, list[str], 
             left.append(row)
     rest = [row for k, row in enumerate(came) if k not in used]
     if not left or _have_a_column_more(left, rest):
-        return 0, 0, values, []
+        return [], [], values, [], came_keys
     asked = _counted(value for assertion in after.assertions for value in assertion.literals)
     if not rest:  # rows that became assertions of their own
         left = [row for row in left if not literals_of(row) or not all(asked.get(v) for v in literals_of(row))]
     altered = min(len(left), len(rest))
     names = [value for row in left[:50] for kind, value in row if kind == WORD and value not in words("common words")]
-    return len(left) - altered, altered, values, names
+    lost = [key_of(row) for row in left]
+    return lost[altered:], lost[:altered], values, names, came_keys
 
 
 def _have_a_column_more(old: "list[Tokens]", new: "list[Tokens]") -> bool:
@@ -794,17 +921,18 @@ def _have_a_column_more(old: "list[Tokens]", new: "list[Tokens]") -> bool:
     return True
 
 
-def _compare_expected(before: _Parts, after: _Parts) -> "tuple[int, list[str], list[str]]":
-    """Expected values altered, the literals of those that came, names in the altered."""
+def _compare_expected(before: _Parts, after: _Parts) -> "tuple[list[str], list[str], list[str], list[str]]":
+    """Expected values altered, the literals of those that came, names in the altered, those that came."""
     old_keys = [name + "\x1e" + key_of(value) for name, value in before.expected]
     new_keys = [name + "\x1e" + key_of(value) for name, value in after.expected]
     came: dict[str, list[Tokens]] = {}
     values: list[str] = []
-    for i in _only_in(new_keys, old_keys):
+    fresh = _only_in(new_keys, old_keys)
+    for i in fresh:
         name, value = after.expected[i]
         came.setdefault(name, []).append(value)
         values.extend(literals_of(value))
-    altered = 0
+    altered: list[str] = []
     names: list[str] = []
     for i in _only_in(old_keys, new_keys):
         name, value = before.expected[i]
@@ -815,15 +943,16 @@ def _compare_expected(before: _Parts, after: _Parts) -> "tuple[int, list[str], l
         same = next((k for k, mate in enumerate(mates[:_NEAR]) if literals_of(mate) == old), -1)
         mate = mates.pop(max(same, 0))
         if same < 0 and literals_of(mate) and (old or not has_names(value)):
-            altered += 1
+            altered.append(old_keys[i])
             names.append(name)
             names.extend(v for kind, v in value if kind == WORD and v not in words("common words"))
-    return altered, values, names
+    return altered, values, names, [new_keys[i] for i in fresh]
 
 
-def _compare_tests(before: _Parts, after: _Parts, lost: "set[str]") -> "tuple[int, int]":
-    """Tests deleted or emptied, and skips added. `lost`: the keys of the assertions that nobody asks any
-    more.
+def _compare_tests(before: _Parts, after: _Parts, lost: "set[str]") -> "tuple[list[str], list[str], list[str]]":
+    """Tests deleted, skips added, tests without an assertion that were emptied.
+
+    `lost`: the keys of the assertions that nobody asks any more.
     """
     old_names, new_names = [test.name for test in before.tests], [test.name for test in after.tests]
     gone = [before.tests[i] for i in _only_in(old_names, new_names)]
@@ -845,67 +974,110 @@ def _compare_tests(before: _Parts, after: _Parts, lost: "set[str]") -> "tuple[in
     came = [test for test in came if id(test) not in taken]
     renamed.update((new.name, old.name) for old, new in zip(left, came, strict=False))
 
-    deleted = commented = 0
+    deleted: list[str] = []
+    commented: list[str] = []
+    emptied: list[str] = []
     if len(left) > len(came):
         comments = "\n".join(after.text.comments)
         functions = [name for name in after.functions if name not in before.functions]
         for test in left[len(came) :]:
             if any(test.name.lower() in name for name in functions[:_NEAR]):
-                commented += 1  # renamed or unmarked, so that no runner finds it
+                commented.append("test\x1e" + test.name)  # renamed or unmarked, so that no runner finds it
                 continue
             if test.keys and not lost.intersection(test.keys):
                 continue  # it became part of another
             if test.name and test.name in comments:
-                commented += 1
+                commented.append("test\x1e" + test.name)
             else:
-                deleted += 1
+                deleted.append("test\x1e" + test.name)
     if len(before.tests) == len(after.tests):
         bodies = {test.name: test for test in after.tests}
         for test in before.tests:
-            emptied = bodies.get(test.name)
-            deleted += emptied is not None and bool(test.real and not emptied.real and emptied.body)
-    return deleted, commented + _added_skips(before, after, renamed)
+            now = bodies.get(test.name)
+            if now is not None and test.real and not test.keys and not now.real and now.body:
+                emptied.append("body\x1e" + test.name)
+    return deleted, commented + _added_skips(before, after, renamed), emptied
 
 
-def _added_skips(before: _Parts, after: _Parts, renamed: "dict[str, str]") -> int:
+def _added_skips(before: _Parts, after: _Parts, renamed: "dict[str, str]") -> "list[str]":
     stood = _counted(where or what for what, where in before.skips if what != "only")
     stood_only = _counted(where for what, where in before.skips if what == "only")
     known = {test.name for test in before.tests}
     now = {test.name for test in after.tests}
-    added = 0
+    added = []
     for what, where in after.skips:
         origin = renamed.get(where, where)
         have, token = (stood_only, origin) if what == "only" else (stood, origin or what)
         if have.get(token, 0):
             have[token] -= 1
         elif what == "only" or origin in known or where not in now:
-            added += 1  # else: a new test that begins as a skipped one
+            added.append(_skip_key((what, where)))  # else: a new test that begins as a skipped one
     return added
 
 
-def _compare_snapshot(before: str, after: str) -> TestChange:
-    """Every line of a snapshot is an expected value, but for the titles of its entries."""
-    old, new = _snapshot_lines(before), _snapshot_lines(after)
-    gone, came = len(_only_in(old, new)), len(_only_in(new, old))
-    return TestChange(removed_assertions=max(0, gone - came), altered_assertions=min(gone, came))
+def _compare_lines(
+    old: "list[str]", new: "list[str]", skips: int = 0, deleted: "list[str] | None" = None, came: "tuple[str, ...]" = ()
+) -> TestChange:
+    """Where each line is an expectation: as many altered as came in place of others, the rest removed."""
+    gone = [old[i] for i in _only_in(old, new)]
+    fresh = [new[i] for i in _only_in(new, old)]
+    altered = min(len(gone), len(fresh))
+    lost = {"r": gone[altered:], "a": gone[:altered], "s": ["skip"] * skips, "d": deleted or []}
+    marks, more = _marks(lost, [fresh, [*came]])
+    return TestChange(
+        removed_assertions=len(gone) - altered,
+        altered_assertions=altered,
+        added_skips=skips,
+        deleted_tests=len(lost["d"]),
+        added_assertions=len(fresh),
+        lost=marks,
+        came=more,
+    )
 
 
-def _snapshot_lines(text: str) -> "list[str]":
-    lines = (" ".join(line.split()).rstrip(",") for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith(_SNAPSHOT_TITLES)]
+def _snapshot_lines(text: str, path: str) -> "list[str]":
+    """The lines of a snapshot without the titles of its entries and what its tool notes about itself."""
+    raw = text.splitlines()
+    lines = [" ".join(line.split()).rstrip(",") for line in raw]
+    if not _HAS_TITLES.search(path):
+        return [line for line in lines if line]
+    titled = any(line.startswith("exports[") for line in lines)
+    out: list[str] = []
+    for i in range(0 if titled else _notes_end(lines), len(lines)):
+        line = lines[i]
+        if titled and line.startswith("exports["):
+            line = line.partition("] = ")[2]
+        elif _ENTRY_TITLE.match(raw[i]) or (titled and not out and line.startswith("// ")):
+            continue
+        line = line.removesuffix("`;").removeprefix("`")
+        if line:
+            out.append(line)
+    return out
+
+
+def _notes_end(lines: "list[str]") -> int:
+    """Where the body begins below the header of insta: `source: ..`, between two lines of `---`."""
+    first = next((i for i, line in enumerate(lines) if line), len(lines))
+    if lines[first : first + 1] == ["---"]:
+        end = next((i for i in range(first + 1, len(lines)) if lines[i] == "---"), 0)
+        if end and any(_NOTE.match(line) for line in lines[first + 1 : end]):
+            return end + 1
+        first += 1
+    while first < len(lines) and _NOTE.match(lines[first]):  # a part of a header, as an edit shows it
+        first += 1
+    return first
 
 
 def _compare_feature(before: str, after: str) -> TestChange:
     """Gherkin: `Then` steps and the rows of tables say what is expected."""
     old_steps, old_scenarios, old_skips = _feature(before)
     new_steps, new_scenarios, new_skips = _feature(after)
-    gone, came = len(_only_in(old_steps, new_steps)), len(_only_in(new_steps, old_steps))
-    return TestChange(
-        removed_assertions=max(0, gone - came),
-        altered_assertions=min(gone, came),
-        added_skips=max(0, new_skips - old_skips),
-        deleted_tests=max(0, old_scenarios - new_scenarios),
-        added_assertions=came,
+    return _compare_lines(
+        old_steps,
+        new_steps,
+        max(0, new_skips - old_skips),
+        ["scenario"] * (old_scenarios - new_scenarios),
+        ("scenario",) * (new_scenarios - old_scenarios) + ("skip",) * (old_skips - new_skips),
     )
 
 
@@ -974,6 +1146,8 @@ def changes_by_sed(script: str, path: str = "") -> TestChange:
             total.added_skips += change.added_skips
             total.deleted_tests += change.deleted_tests
             total.added_assertions += change.added_assertions
+            total.lost = (total.lost + change.lost)[:_MAX_MARKS]
+            total.came = (total.came + change.came)[: 4 * _MAX_MARKS]
             names.update(dict.fromkeys(change.names))
     total.names = tuple(names)[:_MAX_NAMES]
     return total
@@ -1016,7 +1190,7 @@ def _sed_command(script: str, pos: int, path: str) -> "tuple[TestChange | None, 
     if command in ("d", "D", "c") and not mark.isalnum():
         gone = _plain(address)
         if _TEST_START.match(gone):
-            return TestChange(deleted_tests=1), pos + 1
+            return TestChange(deleted_tests=1, lost=("d" + digest(gone)[:8],)), pos + 1
         if gone.strip().isidentifier():
             gone = gone.strip() + "(x)"
         return (compare(gone, "", path) if gone.strip() else None), pos + 1 if command != "c" else size
