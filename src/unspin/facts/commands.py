@@ -90,7 +90,7 @@ def _is_opaque(line: Line) -> bool:
     in_place = line.writes and all(write.how.endswith(" -i") for write in line.writes)
     return (
         not line.writes
-        or any(not write.path for write in line.writes)
+        or any(not write.path and write.how != "snapshots" for write in line.writes)
         or line.role in ("install", "server")
         or (line.role == "inline" and not in_place)
         or any(check.kind == "run" for check in line.checks)

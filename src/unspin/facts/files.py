@@ -13,13 +13,15 @@ from unspin.facts.step import FileChange
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from unspin.facts.shell import Line
     from unspin.facts.test_changes import TestChange
 
 _MAX_NAMES = 20
 _MAX_ROLES = 512  # files whose role is remembered
+SNAPSHOTS = "snapshots"  # what a test runner's own update rewrites: the expected values, wherever they stand
 _BACKUPS = (".bak", ".orig", ".backup", ".old", "~")
 
 
@@ -49,8 +51,105 @@ class Place:
         return role
 
     def targets(self, call: ToolCall, named: Mapping[str, Sequence[str]]) -> list[str]:
-        """Return the real paths of the files that a call writes, moves or takes away."""
-        return [real(call, path) for path in _named(call, named)]
+        """Return the real paths of the files that a call writes, moves or takes away; see ``covers``.
+
+        A folder that is taken back or away stands for all below it, a pattern for what it matches.
+        """
+        found: list[str] = [real(call, path) for path in _named(call, named)]
+        if call.action != SHELL:
+            return found
+        from unspin.facts.shell import read_line
+
+        for write in read_line(call.command, named).writes:
+            if write.path and write.change != "write":
+                found.append(Folder(real(call, write.path)))
+            for pattern in write.covers:
+                if pattern == write.path:
+                    found.append(Pattern(real(call, pattern)))
+                elif pattern.endswith("/"):
+                    found.append(Folder(self._tree(real(call, pattern))))
+                elif pattern:
+                    found.append(Pattern(absolute(pattern, call.cwd)))
+        return found
+
+    def _tree(self, folder: str) -> str:
+        """Return the folder of the work tree in which ``folder`` lies, as far as that is known."""
+        return self.project if self.project and folder.startswith(f"{self.project}/") else folder
+
+
+class Folder(str):
+    """Stands for every file below it."""
+
+    __slots__ = ()
+
+
+class Pattern(str):
+    """Stands for every file that it matches, as a shell matches: ``*`` within a name, ``**`` over folders."""
+
+    __slots__ = ()
+
+
+def covers(target: str, path: str) -> bool:
+    """Tell whether ``path`` is among what ``target``, a path of ``Place.targets``, stands for."""
+    if target == path:
+        return True
+    if isinstance(target, Folder):
+        return path.startswith(f"{target.rstrip('/')}/")
+    return isinstance(target, Pattern) and _match(target.split("/"), path.split("/"), "**", _names_match)
+
+
+def _names_match(pattern: str, name: str) -> bool:
+    if name.startswith(".") and pattern[:1] in ("*", "?", "["):
+        return False
+    return pattern == name or _match(_tokens(pattern), name, "*", _token_matches)
+
+
+def _match(wanted: Sequence[Any], given: Sequence[Any], star: str, fits: Callable[[Any, Any], bool]) -> bool:
+    """Match with one kind of star, in time that grows with both lengths multiplied at most."""
+    at = place = 0
+    back, resume = -1, 0
+    while place < len(given):
+        if at < len(wanted) and wanted[at] == star:
+            back, resume = at, place
+            at += 1
+        elif at < len(wanted) and fits(wanted[at], given[place]):
+            at += 1
+            place += 1
+        elif back >= 0:
+            at = back + 1
+            resume += 1
+            place = resume
+        else:
+            return False
+    return all(each == star for each in wanted[at:])
+
+
+def _tokens(pattern: str) -> list[str]:
+    """Split a name's pattern into stars, question marks, classes and characters."""
+    tokens = []
+    at = 0
+    while at < len(pattern):
+        end = pattern.find("]", at + 2) if pattern[at] == "[" else -1
+        tokens.append(pattern[at : end + 1] if end > 0 else pattern[at])
+        at = end + 1 if end > 0 else at + 1
+    return tokens
+
+
+def _token_matches(token: str, char: str) -> bool:
+    if len(token) == 1:
+        return token in ("?", char)
+    inside = token[1:-1]
+    denied = inside[:1] in ("!", "^")
+    found = False
+    at = int(denied)
+    while at < len(inside):
+        if inside[at + 1 : at + 2] == "-" and at + 2 < len(inside):
+            found = found or inside[at] <= char <= inside[at + 2]
+            at += 3
+        else:
+            found = found or inside[at] == char
+            at += 1
+    return found != denied
 
 
 def real(call: ToolCall, path: str) -> str:
@@ -124,10 +223,16 @@ def read_writes(event: ToolResult, line: Line, place: Place) -> list[FileChange]
     restores = any(write.change == "move" and write.path.endswith(_BACKUPS) for write in line.writes)
     changes = []
     for write in line.writes:
+        if write.how == "snapshots":
+            # the old values go; "move" because no edit of one file is to be counted
+            path = f"{place.project or call.cwd}/{SNAPSHOTS}"
+            changes.append(FileChange(path, "move", role="snapshot", shell=True, weakened=[0, 1, 0, 0, 0]))
+            continue
         path = real(call, write.path) if write.path else ""
+        restored = write.source.endswith(_BACKUPS) or (restores and write.how == "mv")
         change = FileChange(
             path,
-            "revert" if restores and write.how == "mv" and write.change == "write" else write.change,
+            "revert" if restored and write.change == "write" else write.change,
             role=place.role(path) if path else "source",
             shell=True,
             after=call.hashes.get(path, ""),

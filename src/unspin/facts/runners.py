@@ -367,6 +367,18 @@ def _inner(spec: dict[str, Any], head: str, words: Sequence[str], at: int, resul
     return at
 
 
+def updates_snapshots(assignments: Sequence[str]) -> bool:
+    """Does one of these `A=1` tell a runner to rewrite its expected values?"""
+    wanted = data()["snapshot_variables"]
+    for assignment in assignments:
+        name, given, value = assignment.partition("=")
+        values = wanted.get(name)
+        value = value.strip("\"'").lower()
+        if given and values is not None and (value in values if values else value not in ("", "0", "no", "false")):
+            return True
+    return False
+
+
 def named_kind(words: Sequence[str], named: Mapping[str, Sequence[str]]) -> str:
     """The kind that the person's own settings give to this command, or ""."""
     for kind, prefixes in named.items():

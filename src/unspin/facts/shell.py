@@ -24,14 +24,15 @@ from .runners import (
     data,
     named_kind,
     unwrap,
+    updates_snapshots,
 )
 from .shell_outcomes import always_zero, judge, places_of, proves_failure
 from .shell_tree import Part, Redirect, build
-from .writes import MAX_TEXT, Write, writes_of
+from .writes import MAX_TEXT, Glob, Write, writes_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 MAX_INNER = 4  # bash -c within bash -c ...
 MAX_COMMANDS = 400  # with more simple commands than these no outcome is told
@@ -40,6 +41,7 @@ MAX_FOLDER = 4096
 MAX_WRITES = 400
 MAX_COMMAND = 200
 MAX_KNOWN = 256
+MAX_VALUES = 50
 MAX_KNOWN_LINE = 4096
 
 
@@ -232,10 +234,14 @@ class _Scope:
         "redirected",
         "remote",
         "stack",
+        "text",
         "unsure",
+        "values",
     )
 
     def __init__(self) -> None:
+        self.text = ""  # what a pipe feeds, where it stands in the line
+        self.values: dict[str, tuple[str, ...]] = {}  # what variables, and the {} of find and xargs, stand for
         self.cwd: str | None = ""
         self.old: str | None = None
         self.stack: tuple[str | None, ...] = ()
@@ -278,6 +284,9 @@ class _Walk:
         self.inline: list[str] = []
         self.trapped = False
         self.inner = 0
+        self.printed = ""  # what the last command prints, where it stands in the line
+        self.listed: tuple[str, ...] = ()  # the files that it lists
+        self.texts: dict[str, str] = {}  # what the line itself writes to files
         self.server = False
 
     # constructs
@@ -360,6 +369,10 @@ class _Walk:
                 inside.piped = True
                 inside.pipe_fails = scope.pipe_fails and scope.pipefail
                 inside.redirected = inside.redirected or tail_redirected
+            if place:
+                inside.text = self.printed
+                inside.values = {**scope.values, "{}": self.listed}
+            self.printed, self.listed = "", ()
             self.walk(inner, inside)
 
     def branch(self, part: Part, scope: _Scope) -> None:
@@ -399,6 +412,8 @@ class _Walk:
         inside.condition = True
         self.walk(part.parts[0], inside)
         inside.condition = condition
+        if part.name:
+            inside.values = {**scope.values, part.name: _values(part.words, part.raws)}
         self.walk(part.parts[1], inside)
         if inside.cwd != scope.cwd:
             scope.cwd = None
@@ -415,8 +430,10 @@ class _Walk:
             inside.piped = False
             for sub in part.subs:
                 self.walk(sub, inside)
-        heredoc, fed, quoted = "", scope.fed, False
+        heredoc, fed, quoted, held = "", scope.fed, False, scope.text
         for redirect in part.redirects:
+            if redirect.operator == "<" and self.texts:
+                scope.text = self.texts.get(_joined(scope.cwd, redirect.target), "")
             if redirect.operator in ("<<", "<<'", "<<<", "<"):
                 fed = True
                 if redirect.operator.startswith("<<"):
@@ -425,6 +442,8 @@ class _Walk:
         words: Sequence[str] = part.words
         if not words:
             self.redirects(part, scope, scope.copy())
+            if part.assigns:
+                self.assign(part.text, scope)
             part.sure = part.assigns and not part.subs
             if part.assigns and part.subs:
                 part.sure = all(always_zero(sub) for sub in part.subs)
@@ -432,6 +451,17 @@ class _Walk:
                 self.others += 1
             return
         self.command(part, words, part.raws, scope, fed, heredoc, quoted)
+        scope.text = held
+
+    @staticmethod
+    def assign(text: str, scope: _Scope) -> None:
+        """`F=a.py`: what $F stands for, where that is plain."""
+        name, _, value = text.partition("=")
+        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+        value = value[1:-1] if quoted else value
+        plain = 0 < len(value) < 1000 and not any(char in value for char in " \t\n$`\"'\\*?[{(~")
+        if name.isidentifier() and ((plain and len(scope.values) < MAX_VALUES) or name in scope.values):
+            scope.values = {**scope.values, name: (value,) if plain and not scope.unsure else ()}
 
     def command(
         self,
@@ -500,6 +530,9 @@ class _Walk:
             found.runner = "unspin check"
             if how.kind in ("test", "build", "lint", "type", "run") and not kind:
                 found.kind = how.kind
+        if found.what == "check" and found.kind == "test" and not found.fixes:
+            found.fixes = updates_snapshots([*part.text.split("\n"), *words[:at]])
+            found.harmless = found.harmless and not found.fixes
         self.builtin(part, name, argv, scope)
         if name == "exec" and part.redirects and len(words) == 1:
             scope.redirected = scope.redirected or any(_stdout_to_file(redirect) for redirect in part.redirects)
@@ -587,6 +620,7 @@ class _Walk:
                 return
             inside = scope.copy()
             inside.blind = True
+            inside.values = {**scope.values, "{}": _found_by(argv)}
             inner = Part("cmd")
             inner.words = words
             inner.raws = list(text[start:end])
@@ -637,11 +671,13 @@ class _Walk:
         heredoc: str,
         quoted: bool,
     ) -> None:
-        written = [] if scope.remote or scope.container else writes_of(name, argv, heredoc)
+        fed_text = heredoc or (scope.text or self.texts.get(_joined(scope.cwd, _diff_file(argv)), ""))
+        given = fed_text if name in ("patch", "git") else heredoc
+        written = [] if scope.remote or scope.container else writes_of(name, argv, given)
         if found.what == "format" or (found.what == "check" and found.fixes):
             kind = found.kind
             if kind in ("test", "type"):
-                written = [*written, Write("", "write", "snapshots")]
+                written = [*written, Write("", "write", "snapshots" if kind == "test" else "baseline")]
             else:
                 named = [
                     path for path in found.targets if "." in path.rsplit("/", 1)[-1].lstrip(".") and "*" not in path
@@ -651,9 +687,19 @@ class _Walk:
                     *([Write(path, "write", "formatter") for path in named] or [Write("", "write", "formatter")]),
                 ]
         safe = True
+        globs = {word for word, raw in zip(argv, text, strict=False) if raw == word and _has_glob(word)}
+        if name == "find":
+            for write in written:
+                write.covers = _found_by(argv)
+        if len(self.writes) < MAX_WRITES:
+            written = [each for write in written for each in _resolved(write, scope, globs)]
         for write in written:
             loose = isinstance(write.path, Loose)
             whole = not loose and write.path == ""
+            if whole and write.change == "revert" and name == "git":
+                folder = next((argv[at + 1] for at in range(1, len(argv) - 1) if argv[at] == "-C"), ".")
+                write.covers = (folder + "/",)
+            write.covers = tuple(_rejoined(scope.cwd, each) for each in write.covers)
             if not whole:
                 write.path = _joined(scope.cwd, write.path)
             if write.path in _NOWHERE:
@@ -665,6 +711,20 @@ class _Walk:
             texts = _echoed(name, argv)
         elif name == "cat" and heredoc and not [word for word in argv[1:] if not word.startswith("-")]:
             texts = heredoc
+        elif name == "cat" and len(argv) == 2 and self.texts:
+            texts = self.texts.get(_joined(scope.cwd, argv[1]), "")
+        self.printed = texts
+        self.listed = ()
+        if name in ("echo", "printf", "ls"):
+            operands = [at for at in range(1, len(argv)) if not argv[at].startswith("-")]
+            if name == "printf" and operands and "%" in argv[operands[0]]:
+                operands = operands[1:]
+            pieces = [piece for at in operands for piece in argv[at].replace("\\n", " ").split()]
+            raws = [text[at] for at in operands] if len(operands) == len(pieces) else pieces
+            if not any(isinstance(argv[at], Loose) for at in operands):
+                self.listed = _values(pieces, raws)
+        elif name == "find":
+            self.listed = _found_by(argv)
         redirected, unsafe = self.redirects(
             part, scope, None, texts, "heredoc" if heredoc and name == "cat" else "redirect"
         )
@@ -758,12 +818,18 @@ class _Walk:
                 continue
             if scope.remote:
                 continue
-            path = _joined(scope.cwd, target)
             appended = operator in (">>", "&>>")
             content = text if _stdout_to_file(redirect) else ""
-            self.add(Write(path, "write", ("append" if appended else how), content))
-            if not _safe(path):
-                unsafe = True
+            raw = Write("", "write", ("append" if appended else how), content)
+            raw.path = target
+            for write in _resolved(raw, scope, ()):
+                write.path = _joined(scope.cwd, write.path)
+                write.covers = tuple(_rejoined(scope.cwd, each) for each in write.covers)
+                self.add(write)
+                if content and write.path and len(self.texts) < MAX_COMMANDS:
+                    self.texts[write.path] = content
+                if not _safe(write.path):
+                    unsafe = True
         if inside is not None:
             if redirected:
                 inside.redirected = True
@@ -775,6 +841,103 @@ class _Walk:
     def add(self, write: Write) -> None:
         if len(self.writes) < MAX_WRITES:
             self.writes.append(write)
+
+
+_GLOBBING = "*?[{"
+
+
+def _has_glob(word: str) -> bool:
+    return any(char in word for char in _GLOBBING)
+
+
+def _values(words: Sequence[str], raws: Sequence[str]) -> tuple[str, ...]:
+    """Literal words and patterns; nothing where one of them is not known."""
+    if len(words) > MAX_VALUES or any(isinstance(word, Loose) for word in words):
+        return ()
+    return tuple(
+        Glob(word) if raw == word and _has_glob(word) else word for word, raw in zip(words, raws, strict=False)
+    )
+
+
+def _found_by(argv: Sequence[str]) -> tuple[str, ...]:
+    """The files that a plain `find` finds: by name and type only, so that nothing is said too much."""
+    at = 1
+    while at < len(argv) and not argv[at].startswith(("-", "(", "!")):
+        at += 1
+    folders = list(argv[1:at]) or ["."]
+    name = "*"
+    while at + 1 < len(argv) and argv[at] not in ("-exec", "-execdir", "-ok", "-print", "-print0", "-delete"):
+        if argv[at] == "-name" and name == "*":
+            name = argv[at + 1]
+        elif not (argv[at] == "-type" and argv[at + 1] == "f"):
+            return ()
+        at += 2
+    if any(isinstance(word, Loose) for word in (*folders, name)) or len(folders) > MAX_VALUES:
+        return ()
+    return tuple(Glob(folder.rstrip("/") + "/**/" + name) for folder in folders)
+
+
+def _diff_file(argv: Sequence[str]) -> str:
+    """The file of `patch -i FILE` and `git apply FILE`."""
+    if argv[:1] == ["patch"]:
+        return next((argv[at + 1] for at in range(len(argv) - 1) if argv[at] in ("-i", "--input")), "/")
+    return argv[-1] if argv[1:2] in (["apply"], ["am"]) and len(argv) > 2 and argv[-1][0:1] != "-" else "/"
+
+
+def _resolved(write: Write, scope: _Scope, globs: Collection[str]) -> list[Write]:
+    """A write once for each file that its variable or placeholder stands for; patterns say what they cover."""
+    path = write.path
+    if not isinstance(path, Loose):
+        if path in globs:
+            write.covers = _braces(path)
+        return [write]
+    for name, values in scope.values.items():
+        for mark in ("{}",) if name == "{}" else ("$" + name, "${" + name + "}"):
+            start, found, rest = path.partition(mark)
+            if not found or not values or "$" in start + rest or "`" in start + rest:
+                continue
+            if mark == "$" + name and (rest[:1].isalnum() or rest[:1] == "_"):
+                continue
+            result: list[Write] = []
+            covers: list[str] = []
+            for value in values:
+                if isinstance(value, Glob):
+                    covers.extend(_braces(start + value + rest))
+                else:
+                    result.append(
+                        Write(start + value + rest, write.change, write.how, write.text, write.script, write.source)
+                    )
+            if covers:
+                write.covers = tuple(covers[:MAX_VALUES])
+                result.append(write)
+            return result
+    return [write]
+
+
+def _braces(pattern: str) -> tuple[str, ...]:
+    """`{a,b}.py` as the patterns that it stands for."""
+    found = [pattern]
+    for _ in range(4):
+        if not any("{" in each for each in found) or len(found) > MAX_VALUES:
+            break
+        grown: list[str] = []
+        for each in found:
+            start, opened, rest = each.partition("{")
+            inner, closed, end = rest.partition("}")
+            if opened and closed and "," in inner and "{" not in inner:
+                grown.extend(start + piece + end for piece in inner.split(",")[:MAX_VALUES])
+            else:
+                grown.append(each)
+        if grown == found:
+            break
+        found = grown
+    return tuple(found[:MAX_VALUES])
+
+
+def _rejoined(folder: str | None, pattern: str) -> str:
+    """A pattern seen from where the line starts; "" where its folder is not known."""
+    joined = _joined(folder, pattern.rstrip("/") or "/")
+    return joined + "/" if joined and pattern.endswith("/") else joined
 
 
 _NOWHERE = frozenset(("/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty", "/dev/fd/1", "/dev/fd/2"))

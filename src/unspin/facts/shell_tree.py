@@ -394,6 +394,11 @@ class Builder:
                 condition.append(child)
             elif child.is_named:
                 self.substitutions(child, words, depth)
+                if node.type == "for_statement" and child.type == "variable_name" and not result.name:
+                    result.name = self.text(child)
+                elif result.name:
+                    result.words.append(self.word(child))
+                    result.raws.append(self.text(child))
         first = self.sequence(condition, depth + 1)
         first.parts[:0] = words.subs
         first.ops[:0] = [""] * len(words.subs)
@@ -418,6 +423,7 @@ class Builder:
             kind = child.type
             if kind == "variable_assignment":
                 result.assigns = True
+                result.text += self.text(child)[:200] + "\n"
                 self.substitutions(child, result, depth)
             elif kind.endswith("_redirect"):
                 redirects.append(child)

@@ -16,17 +16,34 @@ if TYPE_CHECKING:
 MAX_TEXT = 20_000
 
 
+class Glob(str):
+    """A word that the shell or `find` turns into the files that it matches; `**` stands for any folders."""
+
+    __slots__ = ()
+
+
 class Write:
     """A file that a shell line changes. All strings; "" where it cannot be known."""
 
-    __slots__ = ("change", "how", "path", "script", "text")
+    __slots__ = ("change", "covers", "how", "path", "script", "source", "text")
 
-    def __init__(self, path: str, change: str = "write", how: str = "", text: str = "", script: str = "") -> None:
+    def __init__(
+        self,
+        path: str,
+        change: str = "write",
+        how: str = "",
+        text: str = "",
+        script: str = "",
+        source: str = "",
+        covers: tuple[str, ...] = (),
+    ) -> None:
         self.path = path  # relative to the folder where the line starts, or absolute
         self.change = change  # "write", "revert", "delete" or "move" (the source of a move)
         self.how = how  # "redirect", "tee", "sed -i", "mv", "git checkout", ...
         self.text = text[:MAX_TEXT]  # the new content where it stands in the line
         self.script = script[:MAX_TEXT]  # the expressions of sed or perl
+        self.source = source  # what `cp` or `mv` puts there, as written
+        self.covers = covers  # patterns of the files that it may be; with a slash at the end, a folder
 
     def __repr__(self) -> str:
         return f"Write({self.path!r}, {self.change!r}, {self.how!r}, {self.text[:40]!r}, {self.script[:40]!r})"
@@ -181,6 +198,7 @@ def _copy(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
         if name == "rsync" and source.endswith("/"):
             joined = target
         within: str = Loose(joined) if loose else joined
+        before = len(result)
         if inside:
             result.extend(_each([within], "write", name))
         else:
@@ -192,6 +210,8 @@ def _copy(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
                 and name != "install"
             ):
                 result.extend(_each([within], "write", name))
+        for write in result[before:]:
+            write.source = str(source)
     return result
 
 
@@ -211,7 +231,40 @@ def _patch(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
     if "--dry-run" in words:
         return []
     operands = _operands(words[1:], ("-p", "-i", "-d", "-o", "-D", "-F", "-B", "-z", "-r", "--input"))
+    if not operands and heredoc:
+        found = _patched(heredoc, words, "patch", None)
+        folder = next((words[at + 1] for at in range(len(words) - 1) if words[at] in ("-d", "--directory")), "")
+        for write in found:
+            write.path = folder.rstrip("/") + "/" + write.path if folder else write.path
+        if found:
+            return found
     return _each(operands[:1] or [""], "write", "patch", text=heredoc)
+
+
+def _patched(text: str, words: Sequence[str], how: str, strip: int | None) -> list[Write]:
+    """The files that a diff names: `+++ b/x` with as many folders off as `-p` says."""
+    for at, word in enumerate(words):
+        value = word[2:] or (words[at + 1] if at + 1 < len(words) else "") if word.startswith("-p") else ""
+        value = word.partition("=")[2] if word.startswith("--strip=") else value
+        if value.isdigit():
+            strip = min(int(value), 20)
+    result: list[Write] = []
+    old = ""
+    for line in text[: 4 * MAX_TEXT].split("\n"):
+        if line.startswith("--- "):
+            old = line[4:].split("\t")[0].strip()
+        elif line.startswith("+++ ") and old:
+            new = line[4:].split("\t")[0].strip()
+            gone = new == "/dev/null"
+            path = old if gone else new
+            old = ""
+            if strip is None:
+                path = path[2:] if path.startswith(("a/", "b/")) else path
+            else:
+                path = "/".join(path.split("/")[strip:])
+            if path and len(result) < 200:
+                result.append(Write(path, "delete" if gone else "write", how))
+    return result
 
 
 def _remove(name: str, words: Sequence[str], heredoc: str) -> list[Write]:
@@ -439,7 +492,7 @@ def _git_change(sub: str, args: Sequence[str], heredoc: str) -> list[Write]:
     if sub in ("apply", "am"):
         if any(word in ("--check", "--stat", "--numstat", "--summary", "--cached") for word in args):
             return []
-        return [Write("", "write", "git " + sub, heredoc)]
+        return _patched(heredoc, args, "git " + sub, 1) or [Write("", "write", "git " + sub, heredoc)]
     return []
 
 

@@ -19,6 +19,7 @@ from unspin.events import (
     ToolResult,
 )
 from unspin.facts.digest import digest
+from unspin.facts.files import covers
 from unspin.facts.reading import Reader
 from unspin.facts.redact import redact
 from unspin.facts.step import Round, Step
@@ -434,7 +435,11 @@ class Guard:
         targets = self.reader.targets(call)
         refusing = self.standing_blocks()
         for identity, each in self._state["standing"].items():
-            if not each["blocks"] or each["file"] not in targets or each["file"] not in refusing:
+            if (
+                not each["blocks"]
+                or each["file"] not in refusing
+                or not any(covers(to, each["file"]) for to in targets)
+            ):
                 continue
             if each["grace"] > 0:
                 each["grace"] -= 1
