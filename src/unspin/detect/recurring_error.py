@@ -60,8 +60,10 @@ class RecurringError(Detector):
         for step in event.steps:
             if step.exempt or step.refused:
                 continue
-            self._edits(step)
-            self._passes(step)
+            if step.changes:
+                self._edits(step)
+            if self.state["errors"]:
+                self._passes(step)
             if step.error and _counts(step):
                 found += self._error(step)
         return found

@@ -133,7 +133,7 @@ def _action(steps: list[Step]) -> list[Any] | None:
     if len(found) > 1:
         label = f"{label} and {len(found) - 1} more"
     return [
-        digest("\n".join(sorted(found))),
+        next(iter(found)) if len(found) == 1 else digest("\n".join(sorted(found))),
         label,
         any(step.written() for step in found.values()),
         any(step.checks for step in found.values()),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _FILES = 120
 _NAMES = 120
 _SPAN_FILES = 16
+_LOST = 40  # marks of what a file lost, and of what came to it
+_CAME = 80
 
 
 class Tampering(Detector):
@@ -105,11 +107,12 @@ class Tampering(Detector):
         if change.before:
             span["first"].setdefault(change.path, change.before)
             forget_oldest(span["first"], _SPAN_FILES)
-        entry = span["tests"].setdefault(change.path, [0, 0, 0, 0, 0, change.role])
+        entry = span["tests"].setdefault(change.path, [change.role, [], []])
         if change.weakened and not self._removed_code(change):
-            entry[:5] = [a + b for a, b in zip(entry, change.weakened, strict=False)]
+            entry[1] = (entry[1] + _marks(change))[:_LOST]
             span["evidence"].append(note(step, file=change.path))
             del span["evidence"][_SPAN_FILES:]
+        entry[2] = (entry[2] + change.came)[-_CAME:]
         forget_oldest(span["tests"], _SPAN_FILES)
 
     def _removed_code(self, change: FileChange) -> bool:
@@ -154,18 +157,17 @@ class Tampering(Detector):
         self.state["source"] = False
         if not span or span["void"] or (self.settings["tampering.strict"] and span["strict"]):
             return []
-        weakened = {
-            path: counts
-            for path, counts in span["tests"].items()
-            if any(counts[:4])
-            and digest(path) not in touched
-            and _concerns(path, counts[5], span["files"])
-            and not _moved(path, span["tests"])
-        }
-        if not weakened:
+        from unspin.facts.test_changes import still_lost
+
+        changes = {path: (lost, came) for path, (_, lost, came) in span["tests"].items()}
+        files = sorted(
+            path
+            for path, (role, *_) in span["tests"].items()
+            if any(still_lost([changes[path]])) and digest(path) not in touched and _concerns(path, role, span["files"])
+        )
+        totals = still_lost([(lost if path in files else [], came) for path, (lost, came) in changes.items()])
+        if not files or not any(totals):
             return []
-        files = sorted(weakened)
-        totals = [sum(counts[number] for counts in weakened.values()) for number in range(4)]
         return [
             Detection(
                 self.rule,
@@ -190,11 +192,14 @@ def _concerns(path: str, role: str, failing: list[str]) -> bool:
     return not failing or name in failing or role in ("snapshot", "fixture") or name == "conftest.py"
 
 
-def _moved(path: str, tests: dict[str, list[Any]]) -> bool:
-    """Tell whether all that a file lost turned up in the other test files of the span."""
-    removed, altered, skips, *_ = tests[path]
-    elsewhere = sum(counts[4] for other, counts in tests.items() if other != path)
-    return not altered and not skips and 0 < removed <= elsewhere
+def _marks(change: FileChange) -> list[str]:
+    """Return what a change took from a test, mark by mark; made up where only the counts are known."""
+    counts = zip("rasd", change.weakened or (), strict=False)
+    return change.lost or [
+        f"{letter}{digest(f'{change.path} {letter} {number}')[:8]}"
+        for letter, count in counts
+        for number in range(count)
+    ]
 
 
 def _name(path: str) -> str:

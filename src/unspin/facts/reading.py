@@ -104,12 +104,13 @@ class Reader:
         """Take in a whole round, in order: say which failure each is, remember what it showed."""
         red = self.state["red"]
         for step in steps:
-            if step.written():
+            if step.changes and step.written():
                 self.state["edited"] = True
             if step.failing and not self.state["edited"]:
                 red.extend(each[0] for each in step.failing if each[0] not in red)
                 del red[_MAX_RED:]
-            step.old = bool(step.failing) and all(each[0] in red for each in step.failing)
+            if step.failing:
+                step.old = all(each[0] in red for each in step.failing)
             self._choose_error(step)
             _sign(step, red)
             if step.noise:
@@ -117,7 +118,9 @@ class Reader:
 
     def _choose_error(self, step: Step) -> None:
         """Take the first error that the command does not print when it passes as well."""
-        noise = self.state["noise"].get(_noise_key(step), ())
+        if not step.errors:
+            return
+        noise = self.state["noise"].get(_noise_key(step), ()) if self.state["noise"] else ()
         for identity_, text in step.errors:
             if identity_ not in noise:
                 step.error, step.error_text = identity_, text

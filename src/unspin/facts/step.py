@@ -69,7 +69,8 @@ class FileChange(Plain):
     ``change`` is ``write``, ``revert``, ``delete`` or ``move`` (away from ``path``); ``path``
     is empty where it cannot be known. ``weakened`` counts what happened to a test:
     assertions removed and altered, skips added, tests deleted, assertions added; ``None``
-    where nothing can be said.
+    where nothing can be said. ``lost`` and ``came`` mark the same one by one, so that what
+    one edit took away and another brought back can be told (``test_changes.still_lost``).
     ``gone`` holds names that the change took out of the file, ``mentions`` names on the
     lines of a test that were removed or altered.
     """
@@ -77,8 +78,10 @@ class FileChange(Plain):
     __slots__ = (
         "after",
         "before",
+        "came",
         "change",
         "gone",
+        "lost",
         "mentions",
         "path",
         "refused",
@@ -109,6 +112,8 @@ class FileChange(Plain):
         self.before = before
         self.after = after
         self.weakened = weakened
+        self.lost: list[str] = []
+        self.came: list[str] = []
         self.gone = gone or []
         self.mentions = mentions or []
 
