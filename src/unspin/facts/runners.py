@@ -287,6 +287,8 @@ def _inner(spec: dict[str, Any], head: str, words: Sequence[str], at: int, resul
         return None
     if head == "command" and at < end and words[at] in ("-v", "-V"):
         return None
+    if spec.get("typescript"):
+        return _typescript(words, at, result)
     script: str | None = None
     folder: str | None = None
     module = False
@@ -365,6 +367,39 @@ def _inner(spec: dict[str, Any], head: str, words: Sequence[str], at: int, resul
     if spec.get("python") or module or (spec.get("module") and at < end and words[at].endswith(".py")):
         result.python = True
     return at
+
+
+def _typescript(words: Sequence[str], at: int, result: Unwrapped) -> int | None:
+    """`script -qec COMMAND FILE`, and `script FILE COMMAND ...` of other systems."""
+    returns = False
+    operands: list[int] = []
+    while at < len(words) and len(operands) < 2:
+        word = words[at]
+        cluster = word[1:] if word.startswith("-") and not word.startswith("--") else ""
+        returns = returns or "e" in cluster or word == "--return"
+        if word == "--" and operands:
+            return at + 1 if at + 1 < len(words) else None
+        if word in ("-c", "--command") or cluster.endswith("c"):
+            result.script = words[at + 1] if at + 1 < len(words) else ""
+            at += 1
+        elif word.startswith("--command="):
+            result.script = _piece(word, 10)
+        elif word in ("-T", "-O", "-I", "-B", "-m", "-E", "-o"):
+            at += 1
+        elif not word.startswith("-"):
+            operands.append(at)
+        at += 1
+    if result.script is not None:
+        rest = words[at:]
+        returns = returns or "-e" in rest or "--return" in rest
+        result.blind = result.blind or not returns  # without -e its status is its own
+        return at
+    return operands[1] if len(operands) > 1 else None
+
+
+def _piece(word: str, start: int) -> str:
+    """The end of a word; one that is not known stays so."""
+    return Loose(word[start:]) if isinstance(word, Loose) else word[start:]
 
 
 def updates_snapshots(assignments: Sequence[str]) -> bool:
@@ -1433,13 +1468,52 @@ def _curl(name: str, words: Sequence[str], fed: bool) -> Found:
             or "O" in flags
         )
     found = Found("other" if writes else "read")
+    if any(
+        word in ("POST", "PUT", "PATCH", "DELETE", "-d", "-F", "-T")
+        or word.startswith(("-XP", "-XD", "--data", "--form", "--json", "--upload", "--post"))
+        for word in words[1:]
+    ):
+        return found
     for word in words[1:]:
-        low = word.lower()
-        if ("/" in low or "localhost" in low) and any(
-            part in low for part in ("health", "/status", "/ready", "/live", "/ping", "/alive")
-        ):
+        low = word.lower().split("?")[0]
+        if ("/" in low or "localhost" in low) and any(part in low for part in _STATUS_PATHS):
             found.poll = True
     return found
+
+
+_STATUS_PATHS = (
+    "health", "/status", "/ready", "/live", "/ping", "/alive",
+    "/jobs/", "/runs/", "/builds/", "/pipelines/", "/deployments/", "/operations/",
+)  # fmt: skip
+
+
+def _cloud(name: str, words: Sequence[str], fed: bool) -> Found:
+    """aws, gcloud, az: what asks for the state of something polls."""
+    operands = _operands(words[1:], _CLOUD_VALUED)
+    verb = operands[1] if len(operands) > 1 else ""
+    if name == "aws":
+        asks = verb == "wait" or verb.startswith(("describe-", "batch-get-"))
+        asks = asks or (verb.startswith("get-") and verb.endswith(("-status", "-run", "-runs", "-execution", "-state")))
+        asks = asks or verb in ("get-command-invocation", "list-executions", "list-command-invocations")
+    elif name == "gcloud":
+        asks = "describe" in operands[1:] or "operations" in operands
+    else:
+        asks = operands[-1:] in (["show"], ["wait"]) or "show" in operands[1:]
+    return Found("poll") if asks else _by_list(name, words, fed)
+
+
+_CLOUD_VALUED = (
+    "--profile",
+    "--region",
+    "--output",
+    "--endpoint-url",
+    "--query",
+    "--project",
+    "--format",
+    "-o",
+    "-g",
+    "-n",
+)
 
 
 def _tail(name: str, words: Sequence[str], fed: bool) -> Found:
@@ -1654,6 +1728,9 @@ _SPECIAL = {
     "nawk": _awk,
     "sort": _sort,
     "curl": _curl,
+    "aws": _cloud,
+    "gcloud": _cloud,
+    "az": _cloud,
     "wget": _curl,
     "http": _curl,
     "tail": _tail,
