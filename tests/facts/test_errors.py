@@ -44,8 +44,9 @@ def sample(name: str) -> str:
         ("colour #ff00aa unknown", "colour #00ff7f unknown"),
         ("src/a.ts(12,5): error TS2339: x", "src/a.ts(104,17): error TS2339: x"),
         ("src/a.ts(12,345): error TS2339: x", "src/a.ts(12,34): error TS2339: x"),
-        ("/home/a/proj/x.py:12:5: E501 long", "/work/b/x.py:99:1: E501 long"),
-        (r"C:\repo\x\y.ts:3:4 - error TS1: a", r"D:\other\y.ts:8:1 - error TS1: a"),
+        ("/home/a/proj/x.py:12:5: E501 long", "/home/b/proj/x.py:99:1: E501 long"),
+        ("/home/a/proj/p/q/x.py:12:5: E501 long", "/srv/b/p/q/x.py:99:1: E501 long"),
+        (r"C:\repo\w\x\y.ts:3:4 - error TS1: a", r"D:\other\w\x\y.ts:8:1 - error TS1: a"),
         ("cannot open '/tmp/tmpab12cd34'", "cannot open '/tmp/tmpzz98yy76'"),
         ("cannot open '/tmp/tmpab12cd34.py'", "cannot open '/tmp/tmpzz98yy76.py'"),
         (
@@ -226,6 +227,24 @@ RECOGNISED = [
     'Error from server (NotFound): pods "x" not found',
     "Cannot find module './missing' from 'a.test.js'",
     "│ Error: Reference to undeclared resource",
+    "#   Failed test 'adds up'",
+    'syntax error at t/c.t line 1, near "= ;"',
+    "Can't locate NoSuch/Mod.pm in @INC (@INC contains: /etc/perl) at -e line 1.",
+    "Type error: Property 'x' does not exist on type 'Y'.",
+    '"x" is not exported by "src/b.js", imported by "src/a.js".',
+    "[info] - adds numbers *** FAILED ***",
+    "2026-01-02T03:04:05Z ERROR: disk is gone",
+    "2026-01-02 03:04:05,123 TypeError: x is not a function",
+    "[12:03:04] Error: disk is gone",
+    '2026-01-02 03:04:05 UTC ERROR:  relation "x" does not exist',
+    "ld: symbol(s) not found for architecture arm64",
+    "Undefined symbols for architecture arm64:",
+    "/usr/bin/ld: cannot find -lfoo",
+    "E: Unable to locate package nope",
+    "E: Package 'nope' has no installation candidate",
+    'error Command "nope" not found.',
+    "Sorry: IndentationError: expected an indented block (b.py, line 2)",
+    "##[error]src/a.ts(2,3): error TS2307: No 'x'",
 ]
 
 
@@ -293,6 +312,14 @@ NOT_ERRORS = [
     "expected: Item['args'],\nactual: string,",
     "npm warn deprecated inflight@1.0.6: TypeError: x",
     "No tests found, exiting with code 0",
+    "2026-01-02T03:04:05Z INFO: Error: retried",
+    "[12:03:04] WARN: Error: slow",
+    "[12:03:04] error handling is on",
+    "Error: Process completed with exit code 1.",
+    "##[error]Error: Process completed with exit code 1.",
+    "build\tRun npm test\t2026-02-17T01:16:48.9421833Z ##[error]Process completed with exit code 1.",
+    "build / unit (18, x)\tRun npm test\t2026-02-17T01:16:48.9421833Z Error: Process completed with exit code 1.",
+    "2026-02-17T01:16:48.9421833Z ##[error]Process completed with exit code 1.",
 ]
 
 
@@ -366,6 +393,10 @@ def test_what_a_passing_test_printed_is_no_error() -> None:
     assert error_lines(sample("jest_ok")) == []
 
 
+PY_SYNTAX = "SyntaxError: '(' was never closed --> /home/dev/demosyn.py: x = ("
+CARGO_BUILD = "error[E0308]: mismatched types --> src/lib.rs: expected `i32`, found `&str`"
+
+
 @pytest.mark.parametrize(
     ("name", "first", "count"),
     [
@@ -374,15 +405,15 @@ def test_what_a_passing_test_printed_is_no_error() -> None:
         ("pytest_q_tbno", "AssertionError: 1 != 2", 6),
         ("pytest_default", "ModuleNotFoundError: No module named 'nonexistent_thing'", 1),
         ("unittest", "ValueError: bad 'x' at 12", 2),
-        ("py_syntax", "SyntaxError: '(' was never closed", 1),
+        ("py_syntax", PY_SYNTAX, 1),
         ("py_group", "ExceptionGroup: unhandled errors in a TaskGroup (2 sub-exceptions)", 3),
-        ("cargo_build", "error[E0308]: mismatched types", 3),
+        ("cargo_build", CARGO_BUILD, 3),
         ("java_run", 'Exception in thread "main" java.lang.IllegalStateException: bad state', 2),
         ("gcc_link", "l.c:(.text+0x5): undefined reference to `f'", 1),
         ("mocha", "RangeError: out of range", 3),
         ("node_require", "Error: Cannot find module 'nope'", 1),
         ("npm_missing", 'npm error Missing script: "nope"', 1),
-        ("node_tap", "Expected values to be strictly equal: 1 !== 2", 2),
+        ("node_tap", "Expected values to be strictly equal: 1 !== 2", 3),
         ("tsc", "ts/a.ts(1,7): error TS2322: Type 'string' is not assignable to type 'number'.", 2),
         ("tsc_pretty", "ts/a.ts:1:7 - error TS2322: Type 'string' is not assignable to type 'number'.", 2),
         ("c_assert", "s: s.c:2: main: Assertion `1==2' failed.", 2),
@@ -413,6 +444,200 @@ def test_the_limit_is_kept() -> None:
     text = "Error: a\nError: b\nError: c\n"
     assert error_lines(text, limit=2) == ["Error: a", "Error: b"]
     assert error_lines(text, limit=0) == []
+
+
+# ------------------------------------------------------------------------------- what tells two errors apart
+
+
+def identities(text: str) -> list[str]:
+    return [normalise_error(line) for line in error_lines(text)]
+
+
+def test_errors_of_one_kind_differ_by_place_and_types() -> None:
+    mismatches = [each for each in identities(sample("rustc")) if each.startswith("error[E0308]")]
+    assert mismatches == [
+        "error[E0308]: mismatched types --> src/b.rs: expected `bool`, found `u32`",
+        "error[E0308]: mismatched types --> src/lib.rs: expected `u64`, found `u32`",
+        "error[E0308]: mismatched types --> src/lib.rs: expected `String`, found `&str`",
+        "error[E0308]: mismatched types --> src/lib.rs: expected `u32`, found `&str`",
+    ]
+    assert count_errors(sample("rustc")) == 7  # the warning is none
+
+
+def test_types_that_stand_in_a_note_are_taken_where_the_label_has_none() -> None:
+    text = (
+        "error[E0308]: mismatched types\n  --> src/a.rs:3:4\n   |\n3  |     f(g)\n"
+        "   |       ^ expected fn pointer, found fn item\n   |\n"
+        "   = note: expected fn pointer `fn(u8)`\n                 found fn item `fn(u16) {g}`\n"
+    )
+    assert primary_error(text) == (
+        "error[E0308]: mismatched types --> src/a.rs: expected fn pointer, found fn item; "
+        "expected fn pointer `fn(u8)`, found fn item `fn(u16) {g}`"
+    )
+
+
+def test_the_same_rust_error_some_lines_further_down_is_the_same() -> None:
+    moved = sample("rustc").replace("src/lib.rs:3:43", "src/lib.rs:17:9").replace("\n3 |", "\n17 |")
+    assert identities(moved) == identities(sample("rustc"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("error: expected one of `;`, found `x`\n --> src/a.rs:3:4\n", "--> src/a.rs"),
+        ("error[E0282]: type annotations needed\n --> a.rs:3:4\n  |\n3 | let v = x();\n  |     ^\n", "let v = x();"),
+        ("error[E0308]: mismatched types\n --> src/a.rs:3:4\n  |\n3 | f(\n  | ^\n  | |\n  | odd one\n", "odd one"),
+    ],
+)
+def test_a_rust_error_has_its_file_and_what_is_said_about_the_code(text: str, expected: str) -> None:
+    assert expected in (primary_error(text) or "")
+
+
+def test_an_error_of_syntax_has_its_file_and_its_line_of_code() -> None:
+    assert identities(sample("py_syntax_many")) == [
+        "SyntaxError: invalid syntax --> demo/a.py: def f(",
+        "IndentationError: expected an indented block after function definition on line <n> --> demo/b.py: return <n>",
+        "SyntaxError: invalid syntax --> demo/c.py: x = foo bar",
+        "IndentationError: unindent does not match any outer indentation level --> demo/d.py: y = <n>",
+        "SyntaxError: Missing parentheses in call to 'print'. Did you mean print(...)? --> demo/e2.py: print \"x\"",
+        "TabError: inconsistent use of tabs and spaces in indentation --> demo/g.py: y=<n>",
+    ]
+    assert identities(sample("pytest_syntax")) == ["SyntaxError: invalid syntax --> demo/test_q.py: x = = <n>"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "src/a.js:1\nconst x = ;\n          ^\n\nSyntaxError: Unexpected token ';'\n    at wrapSafe (x:1:2)\n",
+            "SyntaxError: Unexpected token ';' --> src/a.js: const x =",
+        ),
+        (
+            "src/b.js:2\n\n\n\nSyntaxError: Unexpected end of input\n",
+            "SyntaxError: Unexpected end of input --> src/b.js",
+        ),
+        (
+            "SyntaxError: /p/c.js: Unexpected token (2:6)\n\n  1 | const a = 1;\n> 2 | const = ;\n    |       ^\n",
+            "SyntaxError: /p/c.js: Unexpected token (2:6): const = ;",
+        ),
+        ("A.java:2: error: ';' expected\n int f() { return 1 }\n                   ^\n", "int f() { return 1 }"),
+        (
+            "a.c:1:19: error: expected ‘;’ before ‘}’ token\n    1 | int f() { return 1 }\n      |      ^~\n",
+            "token: int f() { return 1 }",
+        ),
+        (
+            'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    assert f(1) == 2\n'
+            "           ^^^^^^^^^\nAssertionError\n",
+            "AssertionError --> a.py: assert f(1) == 2",
+        ),
+        (
+            'thread \'main\' panicked at src/a.rs:3:4:\nassertion `left == right` failed\n  left: "a"\n right: "b"\n',
+            'failed: left: "a" right: "b"',
+        ),
+    ],
+)
+def test_the_code_or_the_values_are_part_of_a_headline_that_has_neither(text: str, expected: str) -> None:
+    assert (primary_error(text) or "").rstrip(" ;").endswith(expected.rstrip(" ;"))
+    assert count_errors(text) == 1
+
+
+def test_a_headline_of_terraform_has_its_place_and_its_message() -> None:
+    assert identities(sample("terraform")) == [
+        'Error: Unsupported argument --> main.tf: in resource "terraform_data" "y": '
+        'An argument named "foo" is not expected here.',
+        'Error: Reference to undeclared input variable --> main.tf: in output "z": An input variable with the name '
+        '"nope" has not been declared. This variable can be declared with a variable "nope" {} block.',
+        'Error: Reference to undeclared resource --> main.tf: in output "w": A managed resource "terraform_data" "q" '
+        "has not been declared in the root module.",
+    ]
+
+
+def test_a_code_alone_is_followed_by_its_message() -> None:
+    text = "Error: P3006\n\nMigration `{}` failed to apply cleanly to the shadow database.\n"
+    assert primary_error(text.format("a")) == (
+        "Error: P3006: Migration `a` failed to apply cleanly to the shadow database."
+    )
+    assert primary_error(text.format("a")) != primary_error(text.format("b"))
+
+
+def test_a_conflict_of_npm_names_its_packages() -> None:
+    assert primary_error(sample("npm_eresolve")) == (
+        "npm error code ERESOLVE | npm error While resolving: x@1.0.0 | npm error Found: p2@undefined | "
+        'npm error peer p2@"^2.0.0" from p1@1.0.0'
+    )
+    assert count_errors(sample("npm_eresolve")) == 1
+
+
+def test_two_failed_assertions_of_node_differ_by_their_values() -> None:
+    found = identities(sample("node_assert"))
+    assert len(set(found)) == len(found) == 8
+    assert found[1].endswith("strictly deep-equal: + b: 'x' - b: 'y'")
+    assert found[2].endswith("strictly equal: <n> !== <n>")
+
+
+def test_a_type_error_of_a_page_has_its_place() -> None:
+    text = "Failed to compile.\n\n./src/app/{}/page.tsx:12:5\nType error: Property 'x' does not exist.\n"
+    one, other = identities(text.format("a")), identities(text.format("b"))
+    assert one == ["Type error: Property 'x' does not exist. --> src/app/a/page.tsx"]
+    assert one != other
+
+
+def test_a_failed_bundle_names_the_missing_export() -> None:
+    assert identities(sample("vite_build")) == [
+        'error during build: src/a.js (<n>:<n>): "x" is not exported by "b.js", imported by "a.js".'
+    ]
+
+
+def test_failed_tests_of_perl_are_errors_with_place_and_values() -> None:
+    for name in ("prove", "prove_verbose"):
+        assert identities(sample(name)) == [
+            "Failed test 'adds up' --> t/a.t: got: '<n>' expected: '<n>'",
+            "Failed test 'deep' --> t/a.t: Structures begin differing at: $got->[<n>] = '<n>' $expected->[<n>] = '<n>'",
+            "Failed test at t/b.t line <n>.",
+            "Failed test 'names' --> t/b.t: got: 'a' expected: 'b'",
+            "Failed test 'inner' --> t/b.t",
+            'syntax error at t/c.t line <n>, near "= ;"',
+        ]
+
+
+def test_symbols_that_the_linker_misses_stand_for_its_failure() -> None:
+    text = (
+        'Undefined symbols for architecture arm64:\n  "_foo", referenced from:\n      _main in a.o\n'
+        "ld: symbol(s) not found for architecture arm64\n"
+    )
+    assert primary_error(text) == 'Undefined symbols for architecture arm64: "_foo", referenced from'
+    assert count_errors(text) == 1
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "src/{}/index.ts:3:4 - error TS1: x",
+        "src/{}/index.ts(3,4): error TS1: x",
+        "ERROR in ./src/{}/index.ts:3:4",
+        "ERROR in ./src/{}/index.ts 3:4-10",
+        "/home/dev/app/src/{}/index.ts:3:4 - error TS1: x",
+        "/tmp/tmpab12cd34/{}/__init__.py:3: error: x",
+        "C:\\app\\src\\{}\\index.ts:3:4 - error TS1: x",
+        "[ERROR] /home/dev/src/{}/Handler.java:[12,5] cannot find symbol",
+        "e: file:///home/dev/{}/x.kt:12:5 Unresolved reference: foo",
+        "vet: ./{}/x.go:12:3: undefined: foo",
+        "thread 'main' panicked at src/{}/mod.rs:3:4: boom",
+        "error[E0308]: mismatched types --> src/{}/mod.rs: x",
+        "Failed test at t/{}/x.t line 3.",
+    ],
+)
+def test_the_folders_of_a_place_tell_files_of_one_name_apart(place: str) -> None:
+    one, other = normalise_error(place.format("a")), normalise_error(place.format("b"))
+    assert one != other
+    assert normalise_error(one) == one
+    assert "home" not in one
+    assert "tmp" not in one
+
+
+def test_only_the_last_folders_of_an_absolute_place_are_kept() -> None:
+    assert normalise_error("/srv/a/b/c/d/e.py:1: error: x") == "c/d/e.py:<n>: error: x"
+    assert normalise_error("a/b/c/d/e.py:1: error: x") == "a/b/c/d/e.py:<n>: error: x"
 
 
 # ---------------------------------------------------------------------------------------- environment errors
@@ -481,7 +706,8 @@ PIECES = st.sampled_from(
     r"""Error: |E   |12|-5|1,234|1.5e-10|0x7f3a2b|/a/b.py|/tmp/tmpab12cd34|:|_|-|<n>|<|>|'|"|\
 C:\x\y.ts|a1b2c3d4e5|#ff00aa|12:34:56|2026-05-06T12:00:00Z|35 ms|pid 1234|localhost:8080
 ==12345== |{|}|[50%]|█|--- FAIL: T
-line 12|FAILED x.py::t - y|UTF-8|worker-3|é| |.|/|@|tmp|ms""".replace("\n", "|").split("|")
+src/a/x.ts|:12:5:|(3,4): |--> | panicked at | at | line 3.|error in |file://|SyntaxError: |  File "a.py", line 1
+error[E1]: x\n --> |line 12|FAILED x.py::t - y|UTF-8|worker-3|é| |.|/|@|tmp|ms""".replace("\n", "|").split("|")
 )
 MARKS = st.sampled_from(["\n", "\r", "\t", "\x1b", "\x1b[31m", "\ud800", "\0", "|"])
 TEXTS = st.one_of(st.text(), st.text(st.characters()), st.lists(PIECES | MARKS, max_size=20).map("".join))
@@ -541,6 +767,15 @@ ADVERSARIAL = [
     "[" * 19_000 + "]" * 100,
     '{"a":' * 3_000 + "1" + "}" * 3_000,
     "\r" * 500_000,
+    "error[E1]: x\n --> a.rs:1:1\n  |\n1 | x\n" * 20_000,
+    "error[E1]: x\n --> a.rs:1:1\n" + "  |\n" * 60_000,
+    "SyntaxError: x\n" * 40_000,
+    "AssertionError: Expected values to be strictly equal:\n" * 10_000,
+    "#   Failed test 'x'\n" * 20_000,
+    "Error: x\non a line 1:\n" * 20_000,
+    ("a/" * 950 + "x.py:1: error: x\n") * 100,
+    ("12:03:04 " + "A." * 900 + "Error\n") * 100,
+    ("syntax error " + "at a " * 380 + "\n") * 100,
 ]
 
 

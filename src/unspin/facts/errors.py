@@ -14,6 +14,7 @@ Everything is linear in its input and raises on no text, as in `normalise`.
 
 from unspin.facts.normalise import MAX_FOUND, clean_lines, normalise_error
 from unspin.facts.patterns import IGNORECASE, pattern
+from unspin.facts.telling import of_perl, of_scalatest, values_of, with_details
 
 
 class _Data:
@@ -94,7 +95,14 @@ _CODE = pattern(
     r"var|print|println!|console\.\w+|logger\.\w+|log\.\w+|func|function|fn|await|yield|export|case|"
     r"public|private|pub|async|new|expect)\b ?[\w(\"'`{]"
 )
-_CI_LOG = pattern(r"[^\t]{1,100}\t[^\t]{1,100}\t\ufeff?\d{4}-\d\d-\d\dT[\d:.]{8,20}Z ?")
+_PERL = pattern(
+    r"(?:syntax error|Can't (?:locate|call|use|modify|load|find)|Global symbol|Undefined subroutine|Bareword) ?"
+    r".* at \S+ line \d+"
+)
+_STAMP = pattern(
+    r"\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z| ?UTC| ?[+-]\d\d:?\d\d)?\]?:? {1,4}(?:- )?"
+    r"(?=\[?(?:ERROR|Error|error|FATAL|Fatal|fatal|CRITICAL)\]?: {1,3}\S|(?:\w+[.:])*[A-Z]\w+(?:Error|Exception): \S)"
+)  # the time of a line of a log, where an error's own word and a message follow
 _WORKSPACE = pattern(
     r"@?[\w./-]{1,80}[ :](?:build|test|typecheck|check|lint|compile|dev|start)[\w:-]{0,20}: "
     r"|[\w.-]{0,60}[A-Za-z][\w.-]{0,20} {1,20}\| "
@@ -123,7 +131,7 @@ _HINTS = (
     "exists", "timed out", "not permitted", "improperly", "interrupt", "binary file", "parameter not",
     "too many", "busy", "xpass", "during handling", "direct cause", "disconnect", "required", "actual:",
     "got:", "not supported", "bash:", "zsh:", "no module named", "not recognized", "not connected",
-    "console.", "stderr |", "stdout |",
+    "console.", "stderr |", "stdout |", "can't ", "not exported", "global symbol", "bareword",
 )  # fmt: skip
 
 
@@ -148,10 +156,15 @@ def primary_error(output: str) -> str | None:
         if kind != _ERROR:
             continue
         if text.startswith(_JOINED):
-            for detail_kind, detail in found[i + 1 : i + 3]:
+            details = []
+            for detail_kind, detail in found[i + 1 : i + 16]:
                 if detail_kind != _DETAIL:
                     break
-                text += " | " + detail
+                details.append(detail)
+            if text.endswith(" ERESOLVE"):
+                details = [each for each in details if each.startswith(_CONFLICTS)]
+                return " | ".join([text, *details[:3]])
+            text = " | ".join([text, *details[:2]])
         return text
     return found[0][1] if found else None
 
@@ -165,6 +178,12 @@ _JOINED = (
     "Assert",
     "Error: Assert",
 )
+
+
+_CONFLICTS = (
+    "npm error While resolving: ", "npm error Found: ", "npm error peer ", "npm ERR! While resolving: ",
+    "npm ERR! Found: ", "npm ERR! peer ",
+)  # fmt: skip
 
 
 def count_errors(output: str) -> int:
@@ -205,7 +224,7 @@ class _Scan:
         self._last_traceback = -1  # index in `found` of the last traceback's exception
         self._in_e = False  # within pytest's E lines
         self._e_place = False
-        self._in_npm = 0  # lines of npm's report so far
+        self._in_npm = -100  # the last line of npm's report
         self._expect_at = -100
         self._go_tests = any(line.startswith("--- FAIL: ") for line in lines)
         self._diff = False
@@ -217,10 +236,6 @@ class _Scan:
             self.found.extend((_ERROR, reason) for reason in self._reasons)
 
     def _line(self, at: int, raw: str) -> None:
-        if "Z " in raw and raw.count("\t") >= 2:
-            prefix = _CI_LOG.match(raw)
-            if prefix:
-                raw = raw[prefix.end() :].removeprefix("##[error]")
         if raw.startswith("INTERNALERROR> "):
             raw = raw[15:]
         if self._traceback >= 0 and self._in_traceback(raw):
@@ -250,6 +265,9 @@ class _Scan:
             return  # a diff
         if self._diff and raw[0] == " ":
             return
+        if line.startswith("Sorry: "):  # compileall
+            line = line[7:]
+            lower = line.lower()
         prefix = _WORKSPACE.match(line)
         if prefix and prefix.end() < len(line):
             line = line[prefix.end() :].strip()
@@ -268,10 +286,13 @@ class _Scan:
         if line.endswith(":"):
             line = self._continued(at, line)
             lower = line.lower()
+        stamped = _STAMP.match(line)
+        if stamped:
+            line = line[stamped.end() :]
+            lower = line.lower()
         if _is_error(line, lower, data):
-            if line.endswith("cannot find symbol"):
-                line = self._with_symbol(at, line)
-            self._add(_ERROR, line)
+            line = with_details(self._lines, at, line)
+            self._add(_MARK if lower.startswith("ld: symbol(s) not found") else _ERROR, line)
             if "rror: expect(" in line or lower.endswith("equal:"):
                 self._with_diff(at)
                 self._expect_at = at
@@ -298,7 +319,8 @@ class _Scan:
             self.found[self._last_traceback] = (_DETAIL, self.found[self._last_traceback][1])
         self._chained = False
         self._last_traceback = len(self.found)
-        self._add(_ERROR, self._continued(self._next - 1, body) if body.endswith(":") else body)
+        at = self._next - 1
+        self._add(_ERROR, self._continued(at, body) if body.endswith(":") else with_details(self._lines, at, body))
         return True
 
     def _pytest_line(self, at: int, raw: str) -> None:
@@ -310,7 +332,7 @@ class _Scan:
                 if not self._e_place:
                     self._add(_ERROR, self._continued(at, body) if body.endswith(":") else body)
             elif self._e_place and _exception_name(body):
-                self._add(_ERROR, body)
+                self._add(_ERROR, with_details(self._lines, at, body))
                 self._e_place = False
         self._in_e = True
 
@@ -321,6 +343,9 @@ class _Scan:
 
     def _continued(self, at: int, line: str) -> str:
         """A heading that ends in a colon, with the message on one of the next lines."""
+        values = values_of(self._lines, at, line)
+        if values:
+            return line + " " + values
         for raw in self._lines[at + 1 : at + 4]:
             following = raw.strip()
             if raw.startswith("E "):
@@ -347,14 +372,6 @@ class _Scan:
                     return
                 seen = line[0]
 
-    def _with_symbol(self, at: int, line: str) -> str:
-        """javac names the symbol that it cannot find some lines further down."""
-        for raw in self._lines[at + 1 : at + 5]:
-            _, mark, symbol = raw.partition("symbol: ")
-            if mark:
-                return line + ": " + symbol.strip()
-        return line
-
     def _special(self, at: int, raw: str, line: str, lower: str) -> bool:
         """Lines that mean something only with those around them, or in one runner's output."""
         if line.startswith(("FAILED ", "ERROR ")) and ("::" in line or ".py" in line):
@@ -372,6 +389,22 @@ class _Scan:
             if following and not following.startswith(("Traceback", "/", "___", "ImportError while")):
                 self._add(_MARK, following)
             return True
+        if line.startswith("#   Failed test"):
+            self._add(_ERROR, of_perl(self._lines, at))
+            return True
+        if " *** FAILED ***" in line and line.startswith(("[info] - ", "- ")):
+            self._add(_ERROR, of_scalatest(self._lines, at))
+            return True
+        if '" is not exported by "' in line and line[-1] not in ",;":
+            self._add(_ERROR, line)
+            return True
+        if lower == "error during build:":
+            self._add(_ERROR, self._continued(at, line))
+            self._next = at + 2
+            return True
+        if line.startswith("Undefined symbols for architecture ") and line.endswith(":"):
+            self._add(_ERROR, self._continued(at, line).rstrip(":"))
+            return True
         if line.startswith("[XPASS(strict)]"):
             self._add(_ERROR, line)
             return True
@@ -379,7 +412,7 @@ class _Scan:
             if line.endswith(":"):
                 line = self._continued(at, line)
                 self._next = at + 2
-            self._add(_ERROR, line)
+            self._add(_ERROR, with_details(self._lines, at, line))
             return True
         if line in ("error: |-", "error: |", "error: >-"):
             following = self._lines[at + 1].strip() if at + 1 < len(self._lines) else ""
@@ -415,10 +448,10 @@ class _Scan:
             return True
         if lower.startswith(("npm error", "npm err!")):
             if not _is_wrapper(lower, self._data) and len(line) > 14:
-                close = at - self._in_npm <= 2 and self._in_npm > 0
+                close = at - self._in_npm <= 2
                 self._add(_DETAIL if close else _ERROR, line)
                 self._in_npm = at
-            elif self._in_npm:
+            elif self._in_npm >= 0:
                 self._in_npm = at
             return True
         if self._go_tests and _GO_TEST_PLACE.match(line):
@@ -512,6 +545,8 @@ def _is_error(line: str, lower: str, data: _Data) -> bool:
     if _LINT_CODE.match(line) or (line[-1] == ")" and _RUBY.match(line)):
         return True
     if "undefined reference to" in line or "multiple definition of" in line:
+        return True
+    if " line " in line and _PERL.match(line):
         return True
     if line.endswith("failed.") and ": Assertion `" in line:
         return True

@@ -45,9 +45,21 @@ def clean_lines(output: str) -> list[str]:
         if "\r" in line:
             line = _last_state(line)
             lines[i] = line
+        if "Z " in line:
+            prefix = _CI_LOG.match(line)
+            if prefix:
+                line = lines[i] = line[prefix.end() :]
+        if line.startswith("##[error]"):
+            line = lines[i] = line[9:]
         if len(line) > MAX_LINE:
             lines[i] = line[:MAX_LINE]
     return lines
+
+
+_CI_LOG = pattern(
+    r"[^\t]{1,200}\t[^\t]{1,200}\t\ufeff?\d{4}-\d\d-\d\dT[\d:.]{8,20}Z ?"
+    r"|\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z "
+)  # job, step and time of a log of GitHub
 
 
 def _last_state(line: str) -> str:
@@ -137,6 +149,10 @@ _DIGIT = pattern(r"\d")
 
 def _normalise_match(match: "re.Match[str]") -> str:
     word = match.group()
+    if ("/" in word or "\\" in word) and _is_place(match):
+        place = _place(word)
+        if place and len(place) <= 200:
+            return place
     if word.startswith("/") and _is_temporary_object(match):
         return "<tmp>"
     if len(word) > 200:
@@ -148,6 +164,59 @@ def _normalise_match(match: "re.Match[str]") -> str:
         if word == before:
             break
     return word if len(word) <= 200 else "<long>"
+
+
+_BEFORE_PLACE = pattern(r"(?:\[?(?:ERROR|Error|error)\]?:? (?:in )?|e: |vet: |error during build: )?$")
+_AFTER_PLACE = pattern(r" ?[(\[](?:\d|<n>)")
+_LINE_OF_PLACE = pattern(r"[^:]:\[?(?:\d|<n>)")
+_ROOT = pattern(r"(?:/private)?/(?:tmp|var/tmp|dev/shm|var/folders/[^/]+/[^/]+/[TC])/|/(?:home|Users)/[^/]+/|/root/|/+")
+_KEPT = 3  # components of an absolute path that say where something is
+
+
+def _is_place(match: "re.Match[str]") -> bool:
+    """Tell whether a path is the place of the error: at the beginning with its line, or after an arrow.
+
+    Of a place the folders count: an error that moves from `a/index.ts` to `b/index.ts` is another one.
+    """
+    text, start = match.string, match.start()
+    if text.endswith(("--> ", " panicked at "), 0, start):
+        return True
+    if text.endswith(" at ", 0, start) and text.startswith(" line ", match.end()):
+        return True
+    if start > 24 or not _BEFORE_PLACE.match(text[:start]):
+        return False
+    if text.endswith(" in ", 0, start):
+        return True
+    return bool(_LINE_OF_PLACE.search(match.group(), 1) or _AFTER_PLACE.match(text, match.end()))
+
+
+def _place(word: str) -> str:
+    """A place with its folders inside the project; empty where the word is a URL."""
+    if "://" in word:
+        scheme, _, word = word.partition("://")
+        if scheme != "file":
+            return ""
+    if _is_windows_path(word):
+        word = word.replace("\\", "/")
+    drive = word[1:3] == ":/" and word[0].isalpha()
+    if drive:
+        word = word[2:]
+    path, mark, line = word.partition(":")
+    root = _ROOT.match(path)
+    folders = [part for part in path[root.end() if root else 0 :].split("/") if part not in ("", ".", "..")]
+    if not folders:
+        return ""
+    last = folders.pop()
+    if root:
+        while folders and (_TEMP_NAME.match(folders[0]) or folders[0].startswith("pytest-")):
+            del folders[0]
+        folders = folders[max(len(folders) - _KEPT + 1, 0) :]
+    folders = [part if _is_token(part) else _without_volatile(part) for part in folders]
+    return "/".join([*folders, _normalise_word(last + mark + line)])
+
+
+def _is_token(part: str) -> bool:
+    return part[0] == "<" and part[-1] == ">"
 
 
 def _is_temporary_object(match: "re.Match[str]") -> bool:
