@@ -52,6 +52,8 @@ def test_pytest_without_a_short_summary_is_read_from_its_verbose_lines_or_headin
     assert ids("____________ test_a ____________\nE   assert 0\n") == ["test_a"]
 
 
+PROVE_IDS = ["t/a.t › adds up", "t/a.t › deep", "t/b.t line 3", "t/b.t › names", "t/b.t › inner", "t/c.t"]
+
 REAL_RUNS = [
     ("pytest_v_color", ["test_a.py::T::test_one"]),
     ("unittest", ["test_a.T.test_two", "test_a.T.test_one"]),
@@ -91,6 +93,9 @@ REAL_RUNS = [
     ("cargo", ["tests::panics", "tests::adds", "tests::unwraps"]),
     ("cargo_nff_color", ["tests::panics", "tests::adds", "tests::unwraps", "src/lib.rs - add (line 1)"]),
     ("ctest", ["asserts", "crashes", "bad.value"]),
+    ("prove", PROVE_IDS),
+    ("prove_verbose", PROVE_IDS),
+    ("meson", ["demo:bad", "x - demo:crash"]),
 ]
 
 
@@ -143,6 +148,16 @@ WRITTEN_RUNS = [
     ("        FAIL [   0.005s] demo tests::adds\n", ["demo tests::adds"]),
     ('<testcase name="adds" classname="FooTest" time="0.1">\n<failure message="x">\n', ["FooTest.adds"]),
     ("[gw0] [ 50%] FAILED tests/x.py::test_a \n", ["tests/x.py::test_a"]),
+    (
+        "[info] FooSpec:\n[info] - adds *** FAILED ***\n[info]   1 did not equal 2\n[info] - ok one\n",
+        ["FooSpec › adds"],
+    ),
+    ("- adds *** FAILED *** (12 milliseconds)\n", ["adds"]),
+    ("t/a.t (Wstat: 256 (exited 1) Tests: 3 Failed: 1)\n  Failed test:  2\n", ["t/a.t"]),
+    (
+        "test\tRun pytest\t2026-02-17T01:16:48.9421833Z FAILED tests/x.py::test_a - boom\n",
+        ["tests/x.py::test_a"],
+    ),
 ]
 
 
@@ -166,6 +181,9 @@ def test_a_runner_names_its_failing_tests(text: str, expected: list[str]) -> Non
         "1) read the file\n2) run it\n",
         "FAILED: git add\n",
         "E2E Tests\tfail\t2m43s\n",
+        "1/2 demo:basic OK              0.01s\n",
+        "t/a.t (Wstat: 0 Tests: 3 Failed: 0)\n",
+        "#   Failed to read the file\n",
     ],
 )
 def test_a_name_or_a_linter_that_says_fail_is_no_failing_test(text: str) -> None:
@@ -230,6 +248,14 @@ SUMMARIES = [
     (" 3 pass\n 1 fail\n 5 expect() calls\n", Summary("bun", 3, 1)),
     ("FAILED | 3 passed | 1 failed (12ms)\n", Summary("deno", 3, 1)),
     ("ok | 3 passed | 0 failed (12ms)\n", Summary("deno", 3)),
+    ("Files=4, Tests=7,  0 wallclock secs ( 0.01 usr)\nResult: PASS\n", Summary("prove", 7)),
+    ("t/a.t .. \nDubious, test returned 1 (wstat 256, 0x100)\nFailed 1/3 subtests \n", Summary("prove", 2, 1)),
+    ("Result: FAIL\n", Summary("prove", 0, 1)),
+    (
+        "[info] Tests: succeeded 3, failed 1, canceled 0, ignored 1, pending 0\n[info] *** 1 TEST FAILED ***\n",
+        Summary("scalatest", 3, 1, 0, 1),
+    ),
+    ("Ok:                 3   \nFail:               0   \nSkipped:            1\n", Summary("meson", 3, 0, 0, 1)),
     ("TAP version 14\n1..3\nok 1 - a\nok 2 - b\nnot ok 3 - c\n", Summary("tap", 2, 1)),
 ]
 
@@ -254,6 +280,9 @@ def test_the_summary_of_a_runner(text: str, expected: Summary) -> None:
         ("node_tap", Summary("node", 1, 3, 0, 1)),
         ("cargo", Summary("cargo", 1, 3, 0, 1)),
         ("ctest", Summary("ctest", 1, 3)),
+        ("prove", Summary("prove", 3, 4, 1)),
+        ("prove_verbose", Summary("prove", 3, 4, 1)),
+        ("meson", Summary("meson", 1, 2)),
         ("tsc", None),
         ("gcc", None),
     ],
@@ -293,6 +322,14 @@ FAIL src/a.test.ts > b
 test a ... FAILED
 ● a › b
 ✕ c (3 ms)
+#   Failed test 'x'
+#   at a.t line 3.
+a.t (Wstat: 1 Tests: 1 Failed: 1)
+Result: FAIL
+Failed 1/3 subtests
+- x *** FAILED ***
+1/2 a FAIL 0.01s
+Ok:        1
 1) x
 2 failing
 [ERROR]   A.b:1 c
@@ -341,6 +378,10 @@ ADVERSARIAL = [
     ("a" + " " * 1_990 + "FAILED\n") * 100,
     ("1) " + "a › " * 400 + "\n") * 100,
     ("✕ a " + "1ms " * 480 + "\n") * 100,
+    ("1/2 " + "a " * 950 + "FAIL\n") * 100,
+    ("- " + "a " * 950 + "*** FAILED *** (\n") * 100,
+    ("#   Failed test '" + "'" * 1_900 + "x\n") * 100,
+    ("a" + " " * 900 + "(Wstat: )\n") * 100,
     "1" * 1_000_000,
     "FAILED " * 150_000,
     "_" * 1_000_000,

@@ -115,6 +115,7 @@ _WEAKER = (
     ("surefire mark", ("surefire",)),
     ("node marks", ("tap",)),
     ("phpunit", ("mocha",)),
+    ("tap", ("perl",)),
 )
 
 
@@ -166,6 +167,16 @@ _JUNIT_CLASS = pattern(r'\bclassname="([^"]*)"')
 _JS_FILE = pattern(r"(?:FAIL|❌|❯|×) +(?:\|?[\w@/-]+\|? +)?(\S+\.(?:[cm]?[jt]sx?|vue|svelte))(?: > (.*))?$")
 
 
+_PERL_NAMED = pattern(r"#   Failed test '(.*)'$")
+_PERL_UNNAMED = pattern(r"#   Failed test at (\S+) line (\d{1,9})\.$")
+_PERL_PLACE = pattern(r"#   at (\S+) line \d{1,9}\.$")
+_PROVE_FILE = pattern(r"(\S+) +\(Wstat: (\d{1,9})(?: \([^()]*\))? Tests: \d{1,9} Failed: (\d{1,9})\)$")
+_SCALATEST = pattern(r"(?:\[info\] )?- (\S.*?) \*\*\* FAILED \*\*\*(?: \(.*\))?$")
+_SCALA_SUITE = pattern(r"\[info\] ([A-Za-z_][\w.]*):$")
+_MESON = pattern(
+    r"\d{1,6}/\d{1,6} +(\S.*?) +(?:FAIL|ERROR|TIMEOUT|INTERRUPT|UNEXPECTEDPASS) +\d{1,9}\.\d{1,3}s(?: .*)?$"
+)
+
 # What the runners of JavaScript tests print besides their marks, which linters and others use too.
 _JS_RUN = ("Tests:", "Test Suites:", "Test Files ", "FAIL ", "PASS ", "RUN  v", "ℹ tests ", "# tests ")
 
@@ -175,6 +186,8 @@ def _read(lines: list[str], found: _Found) -> None:
     phpunit_section = False
     surefire_list = False
     testcase = ""
+    scala_suite = ""
+    perl_files: set[str] = set()
     suite = ""  # the file whose failures jest is listing
     js_run = any(line.lstrip().startswith(_JS_RUN) for line in lines)
     add = found.add
@@ -254,6 +267,19 @@ def _read(lines: list[str], found: _Found) -> None:
                     if "# TODO" not in upper and "# SKIP" not in upper:
                         add("tap", _bare(name.partition(" # ")[0]) or f"test {number}")
                 continue
+        elif first == "#":
+            if line.startswith("#   Failed test"):
+                named = _PERL_NAMED.match(line)
+                following = lines[i + 1].strip() if i + 1 < len(lines) else ""
+                place = (_PERL_PLACE.match(following) if named else _PERL_UNNAMED.match(line)) or None
+                if named:
+                    file = place.group(1) if place else ""
+                    add("perl", f"{file} › {named.group(1)}" if file else named.group(1), file)
+                    perl_files.add(file)
+                elif place:
+                    add("perl", f"{place.group(1)} line {place.group(2)}", place.group(1))
+                    perl_files.add(place.group(1))
+                continue
         elif first == "●":
             name = line[1:].strip()
             if name == "Test suite failed to run":
@@ -274,6 +300,11 @@ def _read(lines: list[str], found: _Found) -> None:
             add("bun", _bare(line[7:]))
             continue
         elif first == "[":
+            if line.startswith("[info] "):
+                match = _SCALA_SUITE.match(line)
+                if match:
+                    scala_suite = match.group(1)
+                    continue
             if line.startswith("[gw"):
                 match = _PYTEST_XDIST.match(line)
                 if match:
@@ -342,6 +373,11 @@ def _read(lines: list[str], found: _Found) -> None:
                     elif mocha_section:
                         add("mocha", _mocha_title(lines, i, name))
                     continue
+            if "/" in line[:7] and "s" in line[-40:]:
+                match = _MESON.match(line)
+                if match:
+                    add("meson", match.group(1))
+                    continue
             if " - " in line[:10] and line.endswith(")"):
                 match = _CTEST.match(line)
                 if match:
@@ -367,6 +403,16 @@ def _read(lines: list[str], found: _Found) -> None:
                 if match:
                     add("deno", match.group(1))
                     continue
+        if " *** FAILED ***" in line:
+            match = _SCALATEST.match(line)
+            if match:
+                add("scalatest", f"{scala_suite} › {match.group(1)}" if scala_suite else match.group(1))
+                continue
+        if "(Wstat: " in line and line.endswith(")"):
+            match = _PROVE_FILE.match(line)
+            if match and match.group(1) not in perl_files and (match.group(2) != "0" or match.group(3) != "0"):
+                add("prove", match.group(1), match.group(1))
+                continue
         if line.endswith(("FAILURE!", "ERROR!")):
             match = _SUREFIRE_MARK.match(line)
             if match and "Tests run:" not in line:
@@ -420,6 +466,12 @@ _DENO_SUMMARY = pattern(r"(?:ok|FAILED) \| (\d+) passed(?: \(\d+ steps?\))? \| (
 _MOCHA_SUMMARY = pattern(r"(\d+) (passing|failing|pending)(?: \(.*\))?$")
 _BUN_SUMMARY = pattern(r"(\d+) (pass|fail|skip|todo)$")
 _NODE_SUMMARY = pattern(r"[#ℹ] (pass|fail|skipped|todo|cancelled|tests) (\d+)$")
+_PROVE_SUBTESTS = pattern(r"Failed (\d{1,9})/(\d{1,9}) subtests$")
+_PROVE_FILES = pattern(r"Files=\d{1,9}, Tests=(\d{1,9}), ")
+_MESON_COUNT = pattern(r"(Ok|Fail|Skipped|Timeout|Expected Fail|Unexpected Pass): {3,20}(\d{1,9})$")
+_SCALATEST_SUMMARY = pattern(
+    r"(?:\[info\] )?(?:\*\*\* )?Tests: succeeded (\d{1,9}), failed (\d{1,9}), canceled (\d{1,9}), ignored (\d{1,9})"
+)
 _TAP_PLAN = pattern(r"1\.\.(\d{1,7})$")
 
 
@@ -432,6 +484,7 @@ def summary(output: str) -> Summary | None:
     found: list[Summary] = []
     open_block: dict[str, Summary] = {}  # summaries that are spread over lines, by runner
     ran = -1
+    prove_tests = prove_failed = prove_broken = subtests = subtests_failed = 0
     tap_ok = tap_bad = tap_skipped = 0
     for raw in lines:
         line = raw.rstrip()
@@ -453,6 +506,41 @@ def summary(output: str) -> Summary | None:
             if match:
                 ran = int(match.group(1))
             continue
+        if first == "R" and stripped in ("Result: FAIL", "Result: PASS"):
+            bad = prove_failed or prove_broken or stripped == "Result: FAIL"
+            if not bad:
+                found.append(Summary("prove", prove_tests))
+            else:
+                failed = prove_failed or int(not prove_broken)
+                found.append(Summary("prove", max(prove_tests - prove_failed, 0), failed, prove_broken))
+            prove_tests = prove_failed = prove_broken = 0
+            continue
+        if first == "F" and stripped.startswith("Files="):
+            match = _PROVE_FILES.match(stripped)
+            prove_tests = int(match.group(1)) if match else 0
+            continue
+        if "(Wstat: " in stripped and stripped.endswith(")"):
+            match = _PROVE_FILE.match(stripped)
+            if match:
+                prove_failed += int(match.group(3))
+                prove_broken += int(match.group(3) == "0" and match.group(2) != "0")
+            continue
+        if stripped.endswith(" subtests"):
+            match = _PROVE_SUBTESTS.search(stripped[-60:])
+            if match:
+                subtests_failed += int(match.group(1))
+                subtests += int(match.group(2))
+            continue
+        if first in "OFSTEU" and stripped[-1].isdigit() and ":   " in stripped[:20]:
+            match = _MESON_COUNT.match(stripped)
+            if match:
+                _meson(open_block, found, match.group(1), int(match.group(2)))
+                continue
+        if first in "T[" and "Tests: succeeded " in stripped[:30]:
+            match = _SCALATEST_SUMMARY.match(stripped)
+            if match:
+                _add(open_block, found, "scalatest", int(match[1]), int(match[2]), int(match[3]), int(match[4]))
+                continue
         if first in "OF" and ran >= 0:
             match = _UNITTEST_END.match(stripped)
             if match:
@@ -520,6 +608,8 @@ def summary(output: str) -> Summary | None:
                     tap_skipped += 1
                 else:
                     tap_bad += 1
+    if subtests and not found:  # the end of the report was cut off
+        found.append(Summary("prove", max(subtests - subtests_failed, 0), subtests_failed))
     if "tap" in open_block and not found and tap_ok + tap_bad + tap_skipped:
         found.append(Summary("tap", tap_ok, tap_bad, 0, tap_skipped))
     if not found:
@@ -623,6 +713,22 @@ def _add(
     item.failed += failed
     item.errors += errors
     item.skipped += skipped
+
+
+def _meson(open_block: dict[str, Summary], found: list[Summary], word: str, count: int) -> None:
+    """One line of meson's summary, of which `Ok` is the first."""
+    if word == "Ok":
+        open_block["meson"] = Summary("meson", count)
+        found.append(open_block["meson"])
+    item = open_block.get("meson")
+    if item is None:
+        return
+    if word in ("Fail", "Timeout", "Unexpected Pass"):
+        item.failed += count
+    elif word == "Skipped":
+        item.skipped += count
+    elif word == "Expected Fail":
+        item.passed += count
 
 
 def _block(open_block: dict[str, Summary], found: list[Summary], runner: str, word: str, count: int) -> None:
