@@ -135,12 +135,22 @@ _HINTS = (
 )  # fmt: skip
 
 
+def _found(output: str) -> "list[tuple[int, str]]":
+    """What a scan found; of the output asked about last it is kept, since all is asked of one after another."""
+    if not _last or _last[0][0] != output:
+        _last[:] = [(output, _Scan(clean_lines(output)).found)]
+    return _last[0][1]
+
+
+_last: "list[tuple[str, list[tuple[int, str]]]]" = []
+
+
 def error_lines(output: str, limit: int = 20) -> list[str]:
     """The recognised error lines of an output, stripped, in order of appearance; at most `limit`.
 
     A message that stands on the line after its heading (`panicked at src/x.rs:2:5:`) is joined to it.
     """
-    found = _Scan(clean_lines(output)).found
+    found = _found(output)
     shown = [text for kind, text in found if kind != _MARK] or [text for _, text in found]
     return shown[: max(limit, 0)]
 
@@ -151,7 +161,7 @@ def primary_error(output: str) -> str | None:
     The last exception of the first Python traceback (with its chain), the first `E` line of pytest, the first
     diagnostic of a compiler; for a failed `expect()` its line with what was expected and received.
     """
-    found = _Scan(clean_lines(output)).found
+    found = _found(output)
     for i, (kind, text) in enumerate(found):
         if kind != _ERROR:
             continue
@@ -188,7 +198,7 @@ _CONFLICTS = (
 
 def count_errors(output: str) -> int:
     """How many errors an output reports, so that a set that shrinks can be seen."""
-    found = _Scan(clean_lines(output)).found
+    found = _found(output)
     errors = sum(kind == _ERROR for kind, _ in found)
     return errors or len(found)
 
