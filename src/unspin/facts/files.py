@@ -212,7 +212,7 @@ def read_edits(event: ToolResult, place: Place) -> list[FileChange]:
                 _compare(change, edit.old, edit.new)
             elif is_test_like(change.role):
                 _compare(change, "", edit.new)  # what stood there is not known: only what is new can be told
-                change.weakened = [0, 0, 0, 0, change.weakened[4]] if change.weakened else None
+                change.weakened, change.lost = None, []
         changes.append(change)
     return changes
 
@@ -273,4 +273,5 @@ def _take(change: FileChange, made: TestChange) -> None:
         made.deleted_tests,
         made.added_assertions,
     ]
+    change.lost, change.came = list(made.lost), list(made.came)
     change.mentions = list(made.names[:_MAX_NAMES])
