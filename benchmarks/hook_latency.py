@@ -30,7 +30,7 @@ class State:
     """A state folder as it was at one moment of a session; every measured hook starts from it."""
 
     def __init__(self, processes: Processes, name: str, payloads: Sequence[Mapping[str, Any]]):
-        self.kept = processes.folder / f"state-{name}.db"
+        self.kept = processes.folder / f"state-{name}"
         self.folder = processes.home / "state" / "unspin"
         self.clear()
         for payload in payloads:
@@ -38,7 +38,7 @@ class State:
             live.handle("claude-code", json.loads(json.dumps(payload)), store)
             store.close()
         if payloads:
-            shutil.copyfile(self.folder / "state.db", self.kept)
+            shutil.copytree(self.folder, self.kept)
 
     def clear(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -46,8 +46,7 @@ class State:
     def restore(self) -> None:
         self.clear()
         if self.kept.exists():
-            self.folder.mkdir(parents=True, mode=0o700)
-            shutil.copyfile(self.kept, self.folder / "state.db")
+            shutil.copytree(self.kept, self.folder)
 
 
 class Scene:
