@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 INSTALLED, MISSING, BROKEN = "installed", "not installed", "broken"
 
 _MADE = "made.json"  # in the state folder: the files and folders that installing made
+_OF_A_PROJECT = "settings.local.json"
 _LONGEST_NAME = 120
 
 
@@ -152,11 +153,17 @@ def _gone(group: dict[str, Any]) -> list[str]:
 
 
 def _backup(path: str, text: str) -> str | None:
-    """Keep what is there, once a day; return where, ``None`` where today's backup is there already."""
+    """Keep what is there, once a day; return where, ``None`` where today's backup is there already.
+
+    Beside the person's own settings; a project's go to the state folder, where they do not
+    show as new files of the project.
+    """
     full = os.path.abspath(path)
-    name = full.strip(os.sep).replace(os.sep, "-")[-_LONGEST_NAME:]
     day = time.strftime("%Y-%m-%d")
-    backup = os.path.join(state_folder(), "backups", f"{name}.{day}.{crc32(os.fsencode(full)):08x}")
+    backup = f"{path}.unspin-backup-{day}"
+    if os.path.basename(path) == _OF_A_PROJECT:
+        name = full.strip(os.sep).replace(os.sep, "-")[-_LONGEST_NAME:]
+        backup = os.path.join(state_folder(), "backups", f"{name}.{day}.{crc32(os.fsencode(full)):08x}")
     if os.path.exists(backup):
         return None
     try:

@@ -26,7 +26,8 @@ class UnchangedResult(Detector):
     Only repeats with an edit since the last one count, and no edit and no other output
     resets them: one agent ran one script 42 times with 37 identical outputs between 43
     edits. Never counted: passed tests, linters, builds, version control, reads, servers,
-    polling, and outputs that only say that it was done. A passed test ends all streaks.
+    polling, time-outs, tests that were red before the first edit, and outputs that only say
+    that it was done or that all is well. A passed test ends all streaks.
 
     State: ``clock`` counts edits; ``commands[command][result] = [count, clock, indices]``.
     Default threshold 5 (``loop.unchanged_results``).
@@ -84,7 +85,15 @@ class UnchangedResult(Detector):
 
 
 def _counts(step: Step) -> bool:
-    if step.action != SHELL or step.stopped or step.polls or step.spacer or step.constant or step.role in _SILENT_ROLES:
+    if (
+        step.action != SHELL
+        or step.stopped
+        or step.old
+        or step.polls
+        or step.spacer
+        or step.constant
+        or step.role in _SILENT_ROLES
+    ):
         return False
     kinds = {check.kind for check in step.checks}
     if not kinds.isdisjoint(_SILENT_KINDS):

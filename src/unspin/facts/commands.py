@@ -68,9 +68,14 @@ def read(step: Step, event: ToolResult, place: Place, settings: Values) -> None:
             _result(check, event, failing, read_summaries=settings["checks.read_summaries"]) for check in line.checks
         ]
     if step.failed or any(check.failed for check in step.checks) or _reports_failure(event):
-        _read_failure(step, event.output, failing)
+        _read_failure(step, _inside(event.output, place), failing)
     elif any(check.outcome == PASSED for check in step.checks):
         step.noise = [digest(normalise_error(each)) for each in error_lines(event.output)]
+
+
+def _inside(output: str, place: Place) -> str:
+    """Return the output with the project's own folder taken off its files: what is left tells them apart."""
+    return output.replace(f"{place.project}/", "") if len(place.project) > 1 else output
 
 
 def _read_line(step: Step, event: ToolResult, line: Line, settings: Values) -> None:

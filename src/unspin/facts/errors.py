@@ -524,6 +524,8 @@ def _is_error(line: str, lower: str, data: _Data) -> bool:
             return False
     elif lower.endswith("exiting with code 0"):
         return False
+    if lower.startswith(("error:", "fatal:")) and not any(map(str.isalpha, line.partition(":")[2])):
+        return False  # a count, not a message
     at = lower.find("error")
     if at and _LEVEL.search(line[:at] if 0 < at < 80 else line[:60]):
         return False

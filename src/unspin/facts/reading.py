@@ -50,6 +50,14 @@ _NEUTRAL = frozenset(
 )  # fmt: skip
 
 
+_WELL = frozenset(("ok", "okay", "pass", "passed", "passes", "success", "successful", "successfully", "valid", "clean"))
+_ILL = frozenset(
+    ("fail", "fails", "failed", "failing", "failure", "failures", "error", "errors", "wrong", "mismatch", "mismatches",
+     "not", "off", "broken", "missing", "invalid", "incorrect", "unexpected", "differs", "different", "issue", "issues",
+     "problem", "problems", "traceback", "exception", "false", "none", "nan", "never", "cannot")
+)  # fmt: skip
+
+
 class Reader:
     """Reads results into steps. ``state`` is plain data: store it, give it back later."""
 
@@ -97,7 +105,9 @@ class Reader:
             commands.read(step, event, self.place, self.settings)
         if not event.refused:
             step.result = digest(normalise_output(event.output))
-            step.constant = acknowledges(event.output) if not step.failed else not event.output.strip()
+            step.constant = (
+                not event.output.strip() if step.failed else acknowledges(event.output) or is_content(event.output)
+            )
         return step
 
     def settle(self, steps: list[Step]) -> None:
@@ -174,6 +184,17 @@ def acknowledges(output: str) -> bool:
     words = [word.strip(".,:;!()[]✓✔ ").lower() for word in text.split()]
     said = [word for word in words if word.isalpha() and word not in _NEUTRAL]
     return not words or (bool(said) and _ACKNOWLEDGING.issuperset(said))
+
+
+def is_content(output: str) -> bool:
+    """Tell whether the output of a program that succeeded says that all is well: "0 broken links", "120 passed"."""
+    words = "".join(char if char.isalnum() else " " for char in output[:4000].lower()).split()
+    well = not _WELL.isdisjoint(words) or "✓" in output or "✔" in output
+    for at, word in enumerate(words):
+        if word in _ILL and words[max(at - 1, 0)] not in ("0", "no", "zero", "without"):
+            return False
+        well = well or word in _ILL
+    return well
 
 
 def _sign(step: Step, red: list[str]) -> None:
