@@ -7,6 +7,7 @@ new)` says whether `new` still asks what `old` asked.
 What it does not know: statements and files (`statements`, `test_changes`), and what a name stands for.
 """
 
+from unspin.facts.lists import read_list
 from unspin.facts.patterns import IGNORECASE, pattern
 from unspin.facts.statements import BLOCK, NUMBER, OPERATOR, STRING, WORD, Statement
 
@@ -109,10 +110,7 @@ _kinds: "dict[str, str]" = {}
 def words(name: str) -> "frozenset[str]":
     """A list of `assertions.json` by name; the file is read once."""
     if not _lists:
-        import json
-
-        with open(__file__.rpartition(".")[0] + ".json", encoding="utf-8") as file:
-            data = json.load(file)
+        data = read_list("assertions")
         for kind, matchers in data["matchers"].items():
             for matcher in matchers:
                 _kinds.setdefault(matcher, kind)

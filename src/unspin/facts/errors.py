@@ -12,6 +12,7 @@ the word are none, and where nothing is recognised there is no identity: a wrong
 Everything is linear in its input and raises on no text, as in `normalise`.
 """
 
+from unspin.facts.lists import read_list
 from unspin.facts.normalise import MAX_FOUND, clean_lines, normalise_error
 from unspin.facts.patterns import IGNORECASE, pattern
 from unspin.facts.telling import of_perl, of_scalatest, values_of, with_details
@@ -32,10 +33,7 @@ class _Data:
     )
 
     def __init__(self) -> None:
-        import json
-
-        with open(__file__.rpartition("errors.py")[0] + "errors.json", encoding="utf-8") as file:
-            lists = json.load(file)
+        lists = read_list("errors")
         self.wrapper_starts: tuple[str, ...] = tuple(lists["wrapper_starts"])
         self.wrapper_lines: frozenset[str] = frozenset(lists["wrapper_lines"])
         self.no_error_starts: tuple[str, ...] = tuple(lists["no_error_starts"])

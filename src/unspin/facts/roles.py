@@ -12,6 +12,7 @@ the extension.
 ships under it must still lose an assertion before anything is said about it.
 """
 
+from unspin.facts.lists import read_list
 from unspin.facts.patterns import IGNORECASE, pattern
 
 TYPE_CHECKING = False
@@ -61,10 +62,7 @@ _TEMP_ROOT = pattern(r"(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm)/|[a-z]:
 
 def _lists() -> "dict[str, frozenset[str]]":
     if not _ROLES:
-        import json
-
-        with open(__file__.rpartition(".")[0] + ".json", encoding="utf-8") as file:
-            _ROLES.update({name: frozenset(words) for name, words in json.load(file).items()})
+        _ROLES.update({name: frozenset(words) for name, words in read_list("roles").items()})
     return _ROLES
 
 

@@ -7,6 +7,8 @@ really does, and goes by its name; a name that says nothing gives nothing.
 
 from __future__ import annotations
 
+from unspin.facts.lists import read_list
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,10 +90,7 @@ def data() -> dict[str, Any]:
     """The lists, read once; tries and sets are made of them on the way."""
     global _data  # noqa: PLW0603
     if _data is None:
-        import json
-
-        with open(__file__.rpartition("runners.py")[0] + "runners.json", encoding="utf-8") as file:
-            lists = json.load(file)
+        lists = read_list("runners")
         heads: dict[str, Any] = {}
         for what in ("vcs", "read", "quiet", "poll", "inline", "install", "server", "task", *reversed(KINDS)):
             for head in lists[what]:
