@@ -230,28 +230,27 @@ class Guard:
         return [response for agent in list(self._rounds) for response in self._judge(agent)]
 
     def _judge(self, agent: str) -> list[Response]:
-        steps = sorted(self._rounds.pop(agent, []), key=lambda step: step.position)
-        if not agent:
-            for step in steps:
-                step.index = self._next_index()
-            self._state["round"] += 1
-        if not steps:
-            return []
-        steps = [step for step in steps if step.refused != BY_GUARD]
-        if not agent:
-            self.reader.settle(steps)
-        found = self._notice(Round(steps, agent))
+        steps = self._rounds.pop(agent, [])
+        if len(steps) > 1:
+            steps.sort(key=lambda step: step.position)
         if agent:
-            return self._respond(found, can_say=False)
+            return self._respond(self._notice(Round(steps, agent)), can_say=False) if steps else []
+        self._state["round"] += 1
+        spoke = False
+        for step in steps:
+            step.index = self._next_index()
+            spoke = spoke or step.spoke
+        steps = [step for step in steps if step.refused != BY_GUARD]
+        self.reader.settle(steps)
+        found = self._notice(Round(steps)) if steps else []
         for step in steps:
             for check in step.checks:
                 if check.passed:
                     self._passed(check)
-        if any(step.spoke for step in steps):
-            responses = self._respond(found, can_say=False)
+        responses = self._respond(found, can_say=not spoke)
+        if spoke:
             self._spoken()
-            return responses
-        return self._respond(found, can_say=True)
+        return responses
 
     def _notice(self, event: Any) -> list[Detection]:
         return [found for detector in self._detectors for found in detector.observe(event)]
@@ -309,6 +308,8 @@ class Guard:
 
     def _respond(self, detections: list[Detection], *, can_say: bool) -> list[Response]:
         """Decide about detections, in the order of their rules: at most one is said."""
+        if not detections and not self._state["kept"]:
+            return []
         responses = []
         told = False
         for found in detections:
