@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from unspin import __version__
 from unspin.guard.settings import Settings, SettingsError
 from unspin.paths import config_folder
 
@@ -60,7 +61,7 @@ def find(project: str) -> Found:
     unread = False
     found_project = False
     for path in candidates(project):
-        is_person = path.startswith(_person_folder())
+        is_person = path.startswith(_person_folder() + os.sep)
         if found_project and not is_person:
             break
         try:
@@ -114,7 +115,7 @@ def _person_folder() -> str:
 
 
 def _stamp(project: str) -> str:
-    stamps = []
+    stamps = [__version__]  # another release may know other keys
     for path in candidates(project):
         try:
             seen = os.stat(path)
@@ -136,6 +137,7 @@ def _tables(path: str) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path}: it cannot be read as TOML ({error}). Mend it, or remove it.") from None
     if path.endswith("pyproject.toml"):
-        own = tables.get("tool", {}).get("unspin")
+        tool = tables.get("tool")
+        own = tool.get("unspin") if isinstance(tool, dict) else None
         return own if isinstance(own, dict) else None
     return tables

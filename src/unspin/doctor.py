@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -70,9 +71,11 @@ def _entries(agent: str, client: ModuleType, project: str) -> Iterator[Finding]:
         if entries is None:
             yield Finding(WRONG, "hooks", f"{path} is not valid JSON: the client ignores it", "Mend the file.")
             continue
-        for key in ("disableAllHooks", "allowManagedHooksOnly"):
-            if _switch(text, key):
-                yield Finding(WRONG, "hooks", f"{path} sets {key}: no hook runs", f"Take {key} out of it.")
+        if client.switched_off(text):
+            switches = "disableAllHooks, allowManagedHooksOnly, or XDG_STATE_HOME, XDG_CONFIG_HOME, HOME in env"
+            yield Finding(
+                WRONG, "hooks", f"{path} switches our hooks off or moves their state ({switches})", "Take it out of it."
+            )
         for event, _, value in entries:
             found.setdefault(event, []).extend((path, hook) for hook in value["hooks"])
     install = f"unspin install {agent}"
@@ -154,13 +157,6 @@ def _synthetic_loop(hook: dict[str, Any]) -> tuple[bool, float, str]:
         return done.returncode == 2 and "Unspin:" in done.stderr, seconds, done.stderr.strip()[-200:]
 
 
-def _switch(text: str, key: str) -> bool:
-    try:
-        return bool(json.loads(text).get(key))
-    except (ValueError, AttributeError):
-        return False
-
-
 def _text(path: str) -> str | None:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -199,7 +195,7 @@ def _store() -> Iterator[Finding]:
         store = Store(folder)
         with store:
             damage, faults, fired = store.damage(), store.faults(), store.fired()
-    except StoreError as error:
+    except (StoreError, sqlite3.Error) as error:
         yield Finding(
             WRONG,
             "store",

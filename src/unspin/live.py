@@ -92,8 +92,15 @@ def _take_in(store: Store, spool: Spool) -> list[str]:
         store.forget_taken(names)
     for name in names:
         agent, _, data = spool.read(name).partition(b"\n")
-        if store.take_in(name) and data:
-            _handle(agent.decode(), json.loads(data.decode("utf-8", "replace")), store, late=True)
+        if not store.take_in(name) or not data:
+            continue
+        try:
+            payload = json.loads(data.decode("utf-8", "replace"), strict=False)
+            _handle(agent.decode("utf-8", "replace"), payload, store, late=True)
+        except (StoreError, OSError):
+            raise
+        except Exception as error:  # one event that cannot be read must not keep the next ones waiting
+            store.fault("spool", f"a kept event could not be taken in ({type(error).__name__}: {error})")
     return names
 
 
@@ -132,7 +139,7 @@ def observe(
     """
     project = session.project if session else incoming.project
     guard = restore(store, project, None if incoming.fresh else session, keep=keep)
-    wrapped = [each for each in incoming.events if isinstance(each, ToolResult) and "unspin" in each.call.command]
+    wrapped = [each for each in incoming.events if isinstance(each, ToolResult) and "unspin check" in each.call.command]
     runs = store.take_check_runs(project) if wrapped else []
     for each in wrapped:
         each.recorded = tuple(reversed(runs))
@@ -156,21 +163,15 @@ def observe(
 
 def restore(store: Store, project: str, session: Session | None, *, keep: bool = True) -> Guard:
     """Return the guard of a session as it was stored, or a new one."""
-    state = None
+    settings, muted, mode = config.compiled(project, store, keep=keep), store.mutes(project), store.mode(project)
     if session:
         try:
-            state = json.loads(session.state)
-        except ValueError as error:
+            return Guard(settings, project=project, state=json.loads(session.state), muted=muted, mode=mode)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             if not keep:
                 raise
             store.fault("session", f"the state of session {session.id} cannot be read ({error}): it starts afresh")
-    return Guard(
-        config.compiled(project, store, keep=keep),
-        project=project,
-        state=state,
-        muted=store.mutes(project),
-        mode=store.mode(project),
-    )
+    return Guard(settings, project=project, muted=muted, mode=mode)
 
 
 def save(store: Store, session: str, agent: str, project: str, cwd: str, guard: Guard) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-_MOST = 2000  # files taken in at once; more than that many and something else is wrong
+_MOST = 100  # files taken in at once: a hook has a few seconds
 
 
 class Spool:
@@ -31,6 +31,9 @@ class Spool:
             while data:
                 data = data[os.write(out, data) :]
             os.fsync(out)
+        except OSError:
+            os.unlink(temporary)
+            raise
         finally:
             os.close(out)
         os.rename(temporary, os.path.join(self._folder, name))

@@ -137,6 +137,14 @@ class Store:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            self._prepare(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: Any) -> None:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
             raise StoreError(
@@ -146,7 +154,6 @@ class Store:
         db.execute("PRAGMA synchronous = NORMAL")
         if version < VERSION:
             self._migrate(db)
-        return db
 
     def _migrate(self, db: Any) -> None:
         db.execute("PRAGMA journal_mode = WAL")
@@ -166,7 +173,11 @@ class Store:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._db.execute("ROLLBACK" if kind else "COMMIT")
+        try:
+            self._db.execute("ROLLBACK" if kind else "COMMIT")
+        except sqlite3.Error as problem:
+            if kind is None:  # else the first trouble is the one to tell of
+                raise _unusable(self.path, problem) from problem
         if not kind:
             for session in self._disarmed:
                 lower_flag(self._folder, session)

@@ -2,10 +2,10 @@
 
 ``AGENTS`` is the one list: the name that people type, and the module. A module offers
 ``session(payload)`` (its id), ``before_tool(payload)`` (is it the question before a
-tool?), ``contents_before(payload)``, ``read(payload, known) -> Incoming | None`` and
+tool?), ``contents_before(payload, test_paths)``, ``read(payload, known) -> Incoming | None`` and
 ``answer(incoming, responses) -> Answer``; beside it stands ``<module>_install`` with
-``settings_path``, ``plan_install`` and ``plan_uninstall`` (see CONTRIBUTING.md, "Add an
-agent").
+``HOOKS``, ``settings_path``, ``settings_files``, ``entries``, ``switched_off``,
+``plan_install`` and ``plan_uninstall`` (see CONTRIBUTING.md, "Add an agent").
 """
 
 from __future__ import annotations

@@ -188,7 +188,9 @@ def _our_groups(text: str, root: json_text.Value) -> list[tuple[str, int, Any]]:
 
 def _is_ours(group: Any) -> bool:
     hooks = group.get("hooks") if isinstance(group, dict) else None
-    return isinstance(hooks, list) and bool(hooks) and all(MARK in json.dumps(each) for each in hooks)
+    if not isinstance(hooks, list) or not hooks:
+        return False
+    return all(isinstance(each, dict) and MARK in json.dumps(each) for each in hooks)
 
 
 def _without_ours(text: str) -> str:

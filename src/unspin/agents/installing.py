@@ -1,8 +1,8 @@
 """What installing into any agent's settings file has in common: a plan, a backup, one atomic replacement.
 
-Backups lie in the state folder, so that no ``git status`` shows them: the first of a day
-for each file. Which files and folders were made here is noted there too, so that
-uninstalling can take them away again.
+A backup is kept of the first of a day: beside the person's own settings, and of a
+project's in the state folder, so that no ``git status`` shows it. Which files and
+folders were made here is noted there too, so that uninstalling can take them away again.
 """
 
 from __future__ import annotations

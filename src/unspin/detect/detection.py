@@ -17,12 +17,12 @@ class Detection:
     """Something noticed: the rule, its subject, how often, and the evidence.
 
     ``subject`` is what it is about (a file, an error, a command, a cycle): with the rule
-    and the episode it makes the identity under which a detection is said once. ``file``
-    is the file that is looped on and ``error`` the identity of the error, empty where
-    there is none. ``kind`` is the kind of check whose pass ends the streak, empty where
-    no pass does. ``details`` holds what the rule's message needs. ``blocks`` is true where
-    an ignored line may be followed by a refusal; ``quiet`` detections are logged and
-    never said.
+    and the episode it makes the identity under which a detection is said once. ``file`` is
+    the file that is looped on and ``error`` the identity of the error, empty where there is
+    none. ``kind`` is the kind of check whose pass ends the streak (or the digest of a
+    command that is no check and ends it by succeeding), empty where none does. ``details``
+    holds what the rule's message needs. ``blocks`` is true where an ignored line may be
+    followed by a refusal; ``quiet`` detections are logged and never said.
     """
 
     __slots__ = (

@@ -106,7 +106,9 @@ class Reader:
         if not event.refused:
             step.result = digest(normalise_output(event.output))
             step.constant = (
-                not event.output.strip() if step.failed else acknowledges(event.output) or is_content(event.output)
+                not event.output.strip()
+                if step.failed
+                else acknowledges(event.output) or says_all_is_well(event.output)
             )
         return step
 
@@ -186,7 +188,7 @@ def acknowledges(output: str) -> bool:
     return not words or (bool(said) and _ACKNOWLEDGING.issuperset(said))
 
 
-def is_content(output: str) -> bool:
+def says_all_is_well(output: str) -> bool:
     """Tell whether the output of a program that succeeded says that all is well: "0 broken links", "120 passed"."""
     words = "".join(char if char.isalnum() else " " for char in output[:4000].lower()).split()
     well = not _WELL.isdisjoint(words) or "✓" in output or "✔" in output

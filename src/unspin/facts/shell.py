@@ -287,7 +287,6 @@ class _Walk:
         self.printed = ""  # what the last command prints, where it stands in the line
         self.listed: tuple[str, ...] = ()  # the files that it lists
         self.texts: dict[str, str] = {}  # what the line itself writes to files
-        self.server = False
 
     # constructs
 

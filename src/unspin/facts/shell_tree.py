@@ -650,32 +650,6 @@ def _crowded(source: bytes) -> bool:
     return len(source) > MAX_PUNCTUATION and sum(map(source.count, (b"|", b"<", b">", b"(", b"["))) > MAX_PUNCTUATION
 
 
-def _blank_heredocs(source: bytes) -> bytes:
-    """The bodies of heredocs overwritten, offsets kept: for long lines that write long files."""
-    kept: list[bytes] = []
-    delimiters: list[bytes] = []
-    for line in source.split(b"\n"):
-        if delimiters:
-            if line.lstrip(b"\t") == delimiters[0]:
-                del delimiters[0]
-                kept.append(line)
-            else:
-                kept.append(b"x" * len(line))
-            continue
-        kept.append(line)
-        at = line.find(b"<<")
-        while at >= 0 and len(delimiters) < 8:
-            word = line[at + 2 : at + 80].lstrip(b"- ")
-            if word[:1] != b"<":
-                name = word.strip(b"'\"\\").split(None, 1)[0] if word.strip(b"'\"\\ ") else b""
-                for mark in (b"'", b'"', b";", b"|", b"&", b">", b")"):
-                    name = name.split(mark, 1)[0]
-                if name:
-                    delimiters.append(name)
-            at = line.find(b"<<", at + 3)
-    return source if delimiters else b"\n".join(kept)
-
-
 def _lost(root: Any, source: bytes) -> bool:
     """Does a heredoc end for the parser elsewhere than for a shell?
 

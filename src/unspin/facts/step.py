@@ -175,7 +175,7 @@ class Step(Plain):
         self.command = ""  # digest of the command line, "" for other tools
         self.role = ""  # of the command line: see ``facts.shell.Line.role``
         self.result = ""
-        self.constant = False  # the output is a mere acknowledgement
+        self.constant = False  # the output says only that it was done, or that all is well
         self.size = 0
         self.failed = False
         self.refused = ""

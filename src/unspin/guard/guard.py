@@ -247,6 +247,8 @@ class Guard:
             for check in step.checks:
                 if check.passed:
                     self._passed(check)
+            if step.command and not step.failed and not step.checks:
+                self._lift(step.command)
         responses = self._respond(found, can_say=not spoke)
         if spoke:
             self._spoken()
@@ -275,6 +277,7 @@ class Guard:
         self._state["episode"] += 1
         self._state["standing"] = {}
         self._state["said"] = {}
+        self._state["kept"] = [each for each in self._state["kept"] if each["rule"] not in LOOP_RULES]
 
     def _passed(self, check: CheckResult) -> None:
         """A pass ends the streaks of its kind, a passed test all of them, and what stands on them."""
@@ -287,6 +290,12 @@ class Guard:
         for subject, each in list(standing.items()):
             if each["kind"] and check.kind in ("test", each["kind"]):
                 del standing[subject]
+
+    def _lift(self, command: str) -> None:
+        """A command that is no check succeeded: what stands on its error stands no more."""
+        standing = self._state["standing"]
+        for subject in [subject for subject, each in standing.items() if each["kind"] == command]:
+            del standing[subject]
 
     def _identity(self, found: Detection) -> str:
         passes = self._state["passes"]
@@ -404,9 +413,13 @@ class Guard:
 
     def _give_kept(self) -> list[Response]:
         """Return the oldest line that was kept because nothing could carry it."""
-        if not self._state["kept"] or self.mode == "observe":
+        kept = None
+        while kept is None and self._state["kept"] and self.mode != "observe":
+            kept = self._state["kept"].pop(0)
+            if kept["rule"] in self.settings["log_only"] or self._is_muted(kept["rule"], kept["file"]):
+                kept = None  # the person has had enough of it since
+        if kept is None:
             return []
-        kept = self._state["kept"].pop(0)
         if kept["identity"] in self._state["standing"]:
             self._state["standing"][kept["identity"]]["heard"] = True
         return [
