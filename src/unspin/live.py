@@ -156,6 +156,8 @@ def observe(
         return [response for response in responses if response.kind != NONE]
     for response in responses:
         store.log(incoming.session, {**response.as_mapping(), "evidence": json.dumps(response.evidence)})
+    if session is None:
+        store.prune()
     cwd = session.cwd if session and incoming.subagent else incoming.cwd
     save(store, incoming.session, agent, project, cwd, guard)
     return [response for response in responses if response.kind != NONE]

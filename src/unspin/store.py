@@ -28,6 +28,7 @@ _KEEP_FAULTS = 200
 FAULTS_FILE = "faults.log"  # beside the store, for faults of the store itself
 _MAX_FAULTS_FILE = 200_000  # bytes
 _KEEP_CHECK_RUNS = 200
+_KEEP_SECONDS = 180 * 86400  # a session without an event
 
 #: Migrations: the statements that bring a store from version N-1 to N.
 _MIGRATIONS: dict[int, tuple[str, ...]] = {
@@ -226,6 +227,12 @@ class Store:
         self._db.execute("DELETE FROM session WHERE id = ?", (id,))
         self._disarmed.append(id)
         return int(count)
+
+    def prune(self) -> None:
+        """Forget sessions in which nothing happened for half a year: the store does not grow for ever."""
+        old = self._db.execute("SELECT id FROM session WHERE updated < ?", (time.time() - _KEEP_SECONDS,))
+        for (session,) in list(old):
+            self.forget(session)
 
     def stash(self, session: str, texts: dict[str, str]) -> None:
         """Keep what files held before a call, until ``take_stash`` at the end of its round."""

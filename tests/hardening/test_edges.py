@@ -111,3 +111,13 @@ def test_a_store_whose_pages_are_damaged_is_told_by_the_doctor(own_home: Path) -
     data[4096 * 3 :] = b"\xff" * (len(data) - 4096 * 3)
     path.write_bytes(bytes(data))
     assert any(each.about == "store" and each.state == WRONG for each in examine("claude-code", "/"))
+
+
+def test_sessions_without_an_event_for_half_a_year_are_forgotten(agent: Client) -> None:
+    agent.round(agent.edit("a.py"))
+    with agent.store as store:
+        store._db.execute("UPDATE session SET updated = updated - 190 * 86400")
+    old, agent.session = agent.session, "another"
+    agent.round(agent.edit("a.py"))
+    assert [row.id for row in agent.store.sessions()] == ["another"]
+    assert agent.store.session(old) is None
