@@ -43,8 +43,9 @@ class Bloat(Detector):
         if isinstance(event, ContextSize):
             return self._context(event)
         if isinstance(event, Round) and not event.agent:
-            self.state["index"] = max((step.index for step in event.steps), default=self.state["index"])
-            self.state["output"] += sum(step.size for step in event.steps if step.action != AGENT)
+            for step in event.steps:
+                self.state["index"] = step.index
+                self.state["output"] += 0 if step.action == AGENT else step.size
             limit = self.settings["bloat.tool_output_kb"]
             if limit and self.state["output"] >= limit * 1000:
                 return self._signal("tool_output", self.state["output"])

@@ -74,7 +74,7 @@ class RepeatedAction(Detector):
         tail = self.state["tail"]
         tail.append(action)
         del tail[: -self.threshold * _LONGEST_CYCLE]
-        period, laps = self._cycle([each[0] for each in tail])
+        period, laps = self._cycle(tail)
         if not period:
             return []
         lap = tail[-period:]
@@ -91,14 +91,15 @@ class RepeatedAction(Detector):
             )
         ]
 
-    def _cycle(self, names: list[str]) -> tuple[int, int]:
+    def _cycle(self, tail: list[list[Any]]) -> tuple[int, int]:
         """Return the shortest period in which the tail repeats itself, and its laps; else 0, 0."""
         for period in range(1, _LONGEST_CYCLE + 1):
             laps = self.threshold
             if period == 2 and not self._is_edit_and_check():
                 laps -= 1
-            if len(names) < period * laps or names[-1] != names[-1 - period]:
+            if len(tail) < period * laps or tail[-1][0] != tail[-1 - period][0]:
                 continue
+            names = [each[0] for each in tail]
             if _repeats(names, period, laps):
                 while len(names) >= period * (laps + 1) and _repeats(names, period, laps + 1):
                     laps += 1
@@ -135,7 +136,7 @@ def _action(steps: list[Step]) -> list[Any] | None:
     return [
         next(iter(found)) if len(found) == 1 else digest("\n".join(sorted(found))),
         label,
-        any(step.written() for step in found.values()),
+        any(step.changes and step.written() for step in found.values()),
         any(step.checks for step in found.values()),
         note(first, file=first.changes[0].path if first.changes else ""),
     ]

@@ -65,21 +65,21 @@ class Reader:
         self.settings = settings
         self.place = Place(project, settings["tampering.test_paths"])
         self.state: dict[str, Any] = state if state is not None else {"noise": {}, "red": [], "edited": False}
-        self._known: dict[Any, Step] = {}
+        self._known: dict[Any, list[Any]] = {}
 
     def read(self, event: ToolResult) -> Step:
         """Return the step that ``event`` amounts to."""
         key = _key(event)
         known = self._known.get(key) if key else None
         if known is not None:
-            step = known.copy()
+            step = Step.again(known)
             step.position = event.position
             return step
         step = self._read(event)
         if key and not step.changes:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            self._known[key] = step.copy()
+            self._known[key] = step.contents()
         return step
 
     def _read(self, event: ToolResult) -> Step:

@@ -211,12 +211,17 @@ class Step(Plain):
         self.changes = [FileChange.load(each) for each in values[cls.__slots__.index("changes")]]
         return self
 
-    def copy(self) -> Self:
-        """Return another step with the same contents; what they hold is not changed after reading."""
-        other = self.__new__(type(self))
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
-        return other
+    def contents(self) -> list[Any]:
+        """Return all that the step holds, for ``again``; what its lists hold is not changed after reading."""
+        return [getattr(self, name) for name in self.__slots__]
+
+    @classmethod
+    def again(cls, contents: list[Any]) -> Self:
+        """Return another step that holds ``contents``."""
+        self = cls.__new__(cls)
+        for name, value in zip(cls.__slots__, contents, strict=True):
+            setattr(self, name, value)
+        return self
 
     def failed_check(self) -> CheckResult | None:
         """Return the first check that failed for certain, linters left out."""
