@@ -10,6 +10,8 @@ which the results of a round arrive makes no difference.
 
 from __future__ import annotations
 
+import re
+
 from unspin.events import ASK, BY_PERSON, EDIT, NOTE, OTHER, READ, SHELL, WAIT, ToolCall, ToolResult
 from unspin.facts.digest import digest
 from unspin.facts.files import Place, read_edits
@@ -190,7 +192,7 @@ def acknowledges(output: str) -> bool:
 
 def says_all_is_well(output: str) -> bool:
     """Tell whether the output of a program that succeeded says that all is well: "0 broken links", "120 passed"."""
-    words = "".join(char if char.isalnum() else " " for char in output[:4000].lower()).split()
+    words = re.findall(r"[^\W_]+", output[:4000].lower())  # compiled at the first use, for the hook's sake
     well = not _WELL.isdisjoint(words) or "✓" in output or "✔" in output
     for at, word in enumerate(words):
         if word in _ILL and words[max(at - 1, 0)] not in ("0", "no", "zero", "without"):
