@@ -68,6 +68,7 @@ class Reader:
         self.place = Place(project, settings["tampering.test_paths"])
         self.state: dict[str, Any] = state if state is not None else {"noise": {}, "red": [], "edited": False}
         self._known: dict[Any, list[Any]] = {}
+        self._outcomes: dict[tuple[str, bool], tuple[str, bool]] = {}
 
     def read(self, event: ToolResult) -> Step:
         """Return the step that ``event`` amounts to."""
@@ -106,13 +107,21 @@ class Reader:
 
             commands.read(step, event, self.place, self.settings)
         if not event.refused:
-            step.result = digest(normalise_output(event.output))
-            step.constant = (
-                not event.output.strip()
-                if step.failed
-                else acknowledges(event.output) or says_all_is_well(event.output)
-            )
+            step.result, step.constant = self._outcome(event.output, failed=step.failed)
         return step
+
+    def _outcome(self, output: str, *, failed: bool) -> tuple[str, bool]:
+        """Return the identity of an output, and whether it says only that it was done: the same words, read once."""
+        key = (output, failed)
+        known = self._outcomes.get(key)
+        if known is None:
+            constant = not output.strip() if failed else acknowledges(output) or says_all_is_well(output)
+            known = digest(normalise_output(output)), constant
+            if len(output) <= _MAX_KNOWN_OUTPUT:
+                if len(self._outcomes) >= _MAX_KNOWN:
+                    self._outcomes.clear()
+                self._outcomes[key] = known
+        return known
 
     def settle(self, steps: list[Step]) -> None:
         """Take in a whole round, in order: say which failure each is, remember what it showed."""
