@@ -10,11 +10,11 @@ from unspin.events import BY_TOOL, EDIT, SHELL, ToolCall, ToolResult
 from unspin.facts.digest import digest
 from unspin.facts.roles import file_role, is_test_like
 from unspin.facts.step import FileChange
+from unspin.facts.wildcards import fits_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Mapping, Sequence
 
     from unspin.facts.shell import Line
     from unspin.facts.test_changes import TestChange
@@ -95,33 +95,13 @@ def covers(target: str, path: str) -> bool:
         return True
     if isinstance(target, Folder):
         return path.startswith(f"{target.rstrip('/')}/")
-    return isinstance(target, Pattern) and _match(target.split("/"), path.split("/"), "**", _names_match)
+    return isinstance(target, Pattern) and fits_all(target.split("/"), path.split("/"), "**", _names_match)
 
 
 def _names_match(pattern: str, name: str) -> bool:
     if name.startswith(".") and pattern[:1] in ("*", "?", "["):
         return False
-    return pattern == name or _match(_tokens(pattern), name, "*", _token_matches)
-
-
-def _match(wanted: Sequence[Any], given: Sequence[Any], star: str, fits: Callable[[Any, Any], bool]) -> bool:
-    """Match with one kind of star, in time that grows with both lengths multiplied at most."""
-    at = place = 0
-    back, resume = -1, 0
-    while place < len(given):
-        if at < len(wanted) and wanted[at] == star:
-            back, resume = at, place
-            at += 1
-        elif at < len(wanted) and fits(wanted[at], given[place]):
-            at += 1
-            place += 1
-        elif back >= 0:
-            at = back + 1
-            resume += 1
-            place = resume
-        else:
-            return False
-    return all(each == star for each in wanted[at:])
+    return pattern == name or fits_all(_tokens(pattern), name, "*", _token_matches)
 
 
 def _tokens(pattern: str) -> list[str]:

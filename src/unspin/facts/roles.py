@@ -14,6 +14,7 @@ ships under it must still lose an assertion before anything is said about it.
 
 from unspin.facts.lists import read_list
 from unspin.facts.patterns import IGNORECASE, pattern
+from unspin.facts.wildcards import fits_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -212,47 +213,13 @@ def _matches(pattern: str, parts: "list[str]") -> bool:
 
 
 def _component(pattern: str, text: str) -> bool:
-    """One component against `*` and `?`, by the greedy walk that looks back at the last star only."""
-    if pattern == "**":
-        pattern = "*"
-    p = t = 0
-    star = -1
-    mark = 0
-    while t < len(text):
-        if p < len(pattern) and pattern[p] == "*":
-            star, mark = p, t
-            p += 1
-        elif p < len(pattern) and pattern[p] in ("?", text[t]):
-            p += 1
-            t += 1
-        elif star >= 0:
-            p = star + 1
-            mark += 1
-            t = mark
-        else:
-            return False
-    while p < len(pattern) and pattern[p] == "*":
-        p += 1
-    return p == len(pattern)
+    """One component against `*` and `?`."""
+    return fits_all("*" if pattern == "**" else pattern, text, "*", _char_matches)
+
+
+def _char_matches(wanted: str, char: str) -> bool:
+    return wanted in ("?", char)
 
 
 def _components(pattern: "list[str]", parts: "list[str]") -> bool:
-    p = t = 0
-    star = -1
-    mark = 0
-    while t < len(parts):
-        if p < len(pattern) and pattern[p] == "**":
-            star, mark = p, t
-            p += 1
-        elif p < len(pattern) and _component(pattern[p], parts[t]):
-            p += 1
-            t += 1
-        elif star >= 0:
-            p = star + 1
-            mark += 1
-            t = mark
-        else:
-            return False
-    while p < len(pattern) and pattern[p] == "**":
-        p += 1
-    return p == len(pattern)
+    return fits_all(pattern, parts, "**", _component)

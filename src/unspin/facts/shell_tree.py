@@ -12,7 +12,7 @@ from .runners import Loose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 MAX_LINE = 64 * 1024
@@ -450,7 +450,7 @@ class Builder:
         kind = node.type
         text = self.text(node)
         if kind in ("word", "number", "variable_name", "special_variable_name"):
-            return _unescape(text) if "\\" in text else text
+            return _unescape(text, _unquoted) if "\\" in text else text
         if kind == "raw_string":
             return text[1:-1]
         if kind == "string":
@@ -459,9 +459,9 @@ class Builder:
                 for child in node.children:
                     if child.is_named and child.type != "string_content":
                         return Loose(inner)
-            return _unescape_double(inner) if "\\" in inner else inner
+            return _unescape(inner, _double_quoted) if "\\" in inner else inner
         if kind == "ansi_c_string":
-            return _unescape_ansi(text[2:-1])
+            return _unescape(text[2:-1], _ansi_quoted)
         if kind == "concatenation":
             pieces = [self.word(child) for child in node.children]
             joined = "".join(pieces)
@@ -506,36 +506,25 @@ def _replace_last(part: Part, last: Part, new: Part) -> Part:
     return part
 
 
-def _unescape(text: str) -> str:
+def _unescape(text: str, meaning: Callable[[str], str]) -> str:
+    """Return the text with ``meaning`` of what stands behind each backslash; a last lone one is dropped."""
     result: list[str] = []
-    skip = False
-    for char in text:
-        if skip:
-            if char != "\n":
-                result.append(char)
-            skip = False
-        elif char == "\\":
-            skip = True
-        else:
+    chars = iter(text)
+    for char in chars:
+        escaped = next(chars, "") if char == "\\" else None
+        if escaped is None:
             result.append(char)
+        elif escaped:
+            result.append(meaning(escaped))
     return "".join(result)
 
 
-def _unescape_double(text: str) -> str:
-    result: list[str] = []
-    skip = False
-    for char in text:
-        if skip:
-            if char not in '$`"\\\n':
-                result.append("\\")
-            if char != "\n":
-                result.append(char)
-            skip = False
-        elif char == "\\":
-            skip = True
-        else:
-            result.append(char)
-    return "".join(result)
+def _unquoted(escaped: str) -> str:
+    return "" if escaped == "\n" else escaped
+
+
+def _double_quoted(escaped: str) -> str:
+    return _unquoted(escaped) if escaped in '$`"\\\n' else "\\" + escaped
 
 
 _ANSI = {
@@ -552,18 +541,8 @@ _ANSI = {
 }
 
 
-def _unescape_ansi(text: str) -> str:
-    result: list[str] = []
-    skip = False
-    for char in text:
-        if skip:
-            result.append(_ANSI.get(char, "\\" + char))
-            skip = False
-        elif char == "\\":
-            skip = True
-        else:
-            result.append(char)
-    return "".join(result)
+def _ansi_quoted(escaped: str) -> str:
+    return _ANSI.get(escaped, "\\" + escaped)
 
 
 _parser: Any = None
