@@ -9,10 +9,10 @@ import contextlib
 import json
 import os
 
-from unspin import agents, config
+from unspin import agents, config, records
 from unspin.agents import protection
 from unspin.agents.suspicion import worth_a_look
-from unspin.events import Opportunity, ToolCall, ToolResult
+from unspin.events import Compaction, Message, Opportunity, ToolCall, ToolResult
 from unspin.guard import NONE, NUDGE, REFUSING, WATCHING, Guard
 from unspin.paths import state_folder
 from unspin.spool import Spool
@@ -144,8 +144,13 @@ def observe(
     for each in wrapped:
         each.recorded = tuple(reversed(runs))
     responses = []
+    kept: list[records.Record] = []
     for event in incoming.events:
         responses += guard.observe(event)
+        for judged in guard.judged:
+            kept += records.of_round(judged, guard.reader.place)
+        if isinstance(event, (Message, Compaction)):
+            kept.append(records.of_message(event, guard.index))
     if late:
         for response in [each for each in responses if each.kind == NUDGE]:
             guard.hold(response)
@@ -154,6 +159,7 @@ def observe(
         responses += guard.observe(Opportunity())
     if not keep:
         return [response for response in responses if response.kind != NONE]
+    store.record(incoming.session, kept)
     for response in responses:
         store.log(incoming.session, {**response.as_mapping(), "evidence": json.dumps(response.evidence)})
     if session is None:

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Self
 
-VERSION = 1
+VERSION = 2
 _BUSY_SECONDS = 0.25
 _KEEP_FAULTS = 200
 FAULTS_FILE = "faults.log"  # beside the store, for faults of the store itself
 _MAX_FAULTS_FILE = 200_000  # bytes
 _KEEP_CHECK_RUNS = 200
+_KEEP_RECORDS = 20_000  # events of one session
 _KEEP_SECONDS = 180 * 86400  # a session without an event
 
 #: Migrations: the statements that bring a store from version N-1 to N.
@@ -51,6 +52,23 @@ _MIGRATIONS: dict[int, tuple[str, ...]] = {
             kind TEXT NOT NULL, status INTEGER NOT NULL)""",
         "CREATE TABLE spooled (name TEXT PRIMARY KEY) WITHOUT ROWID",
         "CREATE TABLE stash (session TEXT, path TEXT, text TEXT NOT NULL, PRIMARY KEY (session, path))",
+    ),
+    2: (
+        """CREATE TABLE record (
+            id INTEGER PRIMARY KEY, session TEXT NOT NULL, event_index INTEGER NOT NULL, time REAL NOT NULL,
+            kind TEXT NOT NULL, data TEXT NOT NULL)""",
+        "CREATE INDEX record_session ON record (session, id)",
+        """CREATE TABLE checkpoint (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, root TEXT NOT NULL, time REAL NOT NULL,
+            event_index INTEGER NOT NULL, tree TEXT NOT NULL, working INTEGER NOT NULL, reason TEXT NOT NULL,
+            why TEXT NOT NULL, command TEXT NOT NULL, files_changed INTEGER NOT NULL, left_out TEXT NOT NULL,
+            head TEXT NOT NULL, bytes INTEGER NOT NULL)""",
+        "CREATE INDEX checkpoint_root ON checkpoint (root, id)",
+        """CREATE TABLE rollback (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, root TEXT NOT NULL, time REAL NOT NULL, target INTEGER NOT NULL,
+            safety INTEGER NOT NULL, paths TEXT NOT NULL, state TEXT NOT NULL, undoes INTEGER NOT NULL)""",
+        """CREATE TABLE handoff (
+            project TEXT PRIMARY KEY, session TEXT NOT NULL, time REAL NOT NULL, text TEXT NOT NULL)""",
     ),
 }
 
@@ -223,7 +241,8 @@ class Store:
     def forget(self, id: str) -> int:
         """Remove a session and its detections; return how many detections there were."""
         count = self._db.execute("DELETE FROM detection WHERE session = ?", (id,)).rowcount
-        self._db.execute("DELETE FROM stash WHERE session = ?", (id,))
+        for table in ("stash", "record", "handoff"):
+            self._db.execute(f"DELETE FROM {table} WHERE session = ?", (id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (id,))
         self._disarmed.append(id)
         return int(count)
@@ -281,6 +300,34 @@ class Store:
     def fired(self) -> dict[str, int]:
         """Return how often each rule was noticed, in all sessions."""
         return dict(self._db.execute("SELECT rule, count(*) FROM detection GROUP BY rule"))
+
+    # -- records -----------------------------------------------------------------------
+
+    def record(self, session: str, rows: list[tuple[int, str, dict[str, Any]]]) -> None:
+        """Keep what happened in a session (``unspin.records``); of a very long one the newest only."""
+        import json
+
+        now = time.time()
+        for index, kind, data in rows:
+            self._db.execute(
+                "INSERT INTO record (session, event_index, time, kind, data) VALUES (?, ?, ?, ?, ?)",
+                (_storable(session), index, now, kind, json.dumps(data, separators=(",", ":"))),
+            )
+            if index and index % _KEEP_RECORDS == 0:
+                self._db.execute(
+                    "DELETE FROM record WHERE session = ? AND event_index < ?",
+                    (_storable(session), index - _KEEP_RECORDS),
+                )
+
+    def records(self, session: str) -> Iterator[dict[str, Any]]:
+        """Yield a session's records, oldest first: ``event_index``, ``time``, ``kind`` and what its data holds."""
+        import json
+
+        rows = self._db.execute(
+            "SELECT event_index, time, kind, data FROM record WHERE session = ? ORDER BY id", (session,)
+        )
+        for index, when, kind, data in rows:
+            yield {"event_index": index, "time": when, "kind": kind, **json.loads(data)}
 
     # -- faults ------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ def test_a_kept_event_that_cannot_be_read_keeps_no_other_waiting(tmp_path: Path)
     assert row is not None and json.loads(row.state)["index"] == 3
 
 
-@pytest.mark.parametrize("state", ["{}", "[1]", '{"version": 1}', "7", '{"version": 1, "reader": {}, "rounds": []}'])
+@pytest.mark.parametrize("state", ["{}", "[1]", '{"version": 2}', "7", '{"version": 2, "reader": {}, "rounds": []}'])
 def test_a_state_that_is_none_starts_afresh(agent: Client, state: str) -> None:
     agent.round(agent.edit("a.py"))
     with agent.store as store:

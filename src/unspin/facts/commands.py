@@ -110,11 +110,24 @@ def _result(check: Check, event: ToolResult, failing: list[FailingTest], *, read
         outcome(check, event, failing),
         scratch=check.kind == "run" and file_role(check.script) == "scratch",
     )
+    if result.outcome == UNKNOWN:
+        result.hidden = _why_unknown(check, event)
     if result.outcome == UNKNOWN and read_summaries and check.piped and check.kind == "test" and not event.background:
         seen = summary(event.output)
         if seen is not None:
             result.shown = FAILED if seen.failed or seen.errors else PASSED if seen.passed else ""
     return result
+
+
+def _why_unknown(check: Check, event: ToolResult) -> str:
+    """Return why nothing is known of a check: a word of ``CheckResult.hidden``."""
+    if event.refused:
+        return "refused"
+    if event.background:
+        return "background"
+    if event.interrupted:
+        return "interrupted"
+    return "piped" if check.piped and not check.pipefail else "masked"
 
 
 def outcome(check: Check, event: ToolResult, failing: list[FailingTest]) -> str:

@@ -42,12 +42,17 @@ class CheckResult(Plain):
 
     ``outcome`` is what the exit status proves. ``shown`` is what a piped run's own summary
     says, filled in only where ``checks.read_summaries`` is on; good for a streak, never
-    for tampering. ``scratch`` marks a run of a script that is meant to fail.
+    for tampering. ``scratch`` marks a run of a script that is meant to fail. ``hidden`` says
+    why an outcome is not known: ``piped``, ``background``, ``interrupted``, ``refused``, or ``masked`` (the
+    line's status does not tell, or its own output speaks against it); else it is empty.
     """
 
-    __slots__ = ("command", "kind", "outcome", "scratch", "shown")
+    __slots__ = ("command", "hidden", "kind", "outcome", "scratch", "shown")
 
-    def __init__(self, kind: str, command: str, outcome: str, *, shown: str = "", scratch: bool = False):
+    def __init__(
+        self, kind: str, command: str, outcome: str, *, shown: str = "", scratch: bool = False, hidden: str = ""
+    ):
+        self.hidden = hidden
         self.kind = kind
         self.command = command
         self.outcome = outcome

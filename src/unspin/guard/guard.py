@@ -40,7 +40,7 @@ NONE, NUDGE, BLOCK, HALT = "none", "nudge", "block", "halt"
 REFUSING = 1  # an edit of some file would be refused
 WATCHING = 2  # some rule wants to know what test files hold before they are written over
 
-_VERSION = 1
+_VERSION = 2
 _SAID = 200  # identities remembered
 _STANDING = 8
 _KEPT = 4  # lines kept for the next event that can carry one
@@ -140,6 +140,7 @@ class Guard:
             self._state["project"] = project
         self.reader = Reader(self.settings, self._state["project"], self._state["reader"])
         self._state["reader"] = self.reader.state
+        self.judged: list[Round] = []  # the rounds that the last event closed, as they were read
         self._rounds = {agent: [Step.load(each) for each in steps] for agent, steps in self._state["rounds"].items()}
         self._detectors = [
             each(self.settings, self._state["detectors"].get(each.rule))
@@ -153,6 +154,11 @@ class Guard:
         self._state["detectors"].update({each.rule: each.state for each in self._detectors})
         self._state["rounds"] = {agent: [step.dump() for step in steps] for agent, steps in self._rounds.items()}
         return self._state
+
+    @property
+    def index(self) -> int:
+        """The index of the newest event that counts, from 0."""
+        return max(int(self._state["index"]) - 1, 0)
 
     @property
     def armed(self) -> int:
@@ -196,6 +202,7 @@ class Guard:
         call with the message. ``halt``: refuse it and end the turn. ``none`` is for the log
         only. Raises ``TypeError`` for what is no event.
         """
+        self.judged = []
         if isinstance(event, ToolCall):
             return self._before(event)
         if isinstance(event, ToolResult):
@@ -233,6 +240,8 @@ class Guard:
         steps = self._rounds.pop(agent, [])
         if len(steps) > 1:
             steps.sort(key=lambda step: step.position)
+        if steps:
+            self.judged.append(Round(steps, agent))
         if agent:
             return self._respond(self._notice(Round(steps, agent)), can_say=False) if steps else []
         self._state["round"] += 1
