@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unspin.facts.files import Place
-    from unspin.facts.step import Round, Step
+    from unspin.facts.step import CheckResult, Round, Step
 
     Record = tuple[int, str, dict[str, Any]]
 
@@ -63,13 +63,16 @@ def _of_step(step: Step, agent: str, place: Place) -> dict[str, Any]:
         "failing": len(step.failing),
         "error": step.error_text,
         "error_id": step.error,
-        "checks": [
-            {"kind": each.kind, "command": each.command, "outcome": each.outcome, "hidden": each.hidden}
-            for each in step.checks
-        ],
+        "checks": [_of_check(each) for each in step.checks],
         "changes": [
             {"path": place.relative(each.path), "change": each.change, "refused": each.refused, "role": each.role}
             for each in step.changes
         ],
     }
     return {key: value for key, value in data.items() if value}
+
+
+def _of_check(check: CheckResult) -> dict[str, Any]:
+    """Return what is kept of a check; ``counts`` are its tests passed, failed and skipped, where it told."""
+    data = {"kind": check.kind, "command": check.command, "outcome": check.outcome, "hidden": check.hidden}
+    return {**data, "counts": check.counts} if check.counts else data

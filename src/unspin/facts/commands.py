@@ -16,7 +16,7 @@ from unspin.facts.step import EXCERPT, FAILED, PASSED, UNKNOWN, CheckResult, Ste
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unspin.facts.failures import FailingTest
+    from unspin.facts.failures import FailingTest, Summary
     from unspin.facts.reading import Values
 
 _MAX_FAILING = 40  # failing tests kept of one result
@@ -104,17 +104,18 @@ def _is_opaque(line: Line) -> bool:
 
 def _result(check: Check, event: ToolResult, failing: list[FailingTest], *, read_summaries: bool) -> CheckResult:
     recorded = _recorded(check, event)
+    seen = summary(event.output) if check.kind == "test" and not event.background else None
     result = CheckResult(
         recorded[0] if recorded else check.kind,
         redact(check.command),
-        outcome(check, event, failing),
+        outcome(check, event, failing, seen),
         scratch=check.kind == "run" and file_role(check.script) == "scratch",
     )
     if result.outcome == UNKNOWN:
         result.hidden = _why_unknown(check, event)
-    if result.outcome == UNKNOWN and read_summaries and check.piped and check.kind == "test" and not event.background:
-        seen = summary(event.output)
-        if seen is not None:
+    if seen is not None:
+        result.counts = [seen.passed, seen.failed + seen.errors, seen.skipped]
+        if result.outcome == UNKNOWN and read_summaries and check.piped:
             result.shown = FAILED if seen.failed or seen.errors else PASSED if seen.passed else ""
     return result
 
@@ -130,8 +131,10 @@ def _why_unknown(check: Check, event: ToolResult) -> str:
     return "piped" if check.piped and not check.pipefail else "masked"
 
 
-def outcome(check: Check, event: ToolResult, failing: list[FailingTest]) -> str:
+def outcome(check: Check, event: ToolResult, failing: list[FailingTest], seen: Summary | None = None) -> str:
     """Return what is known of a check: the status of its line, and what the output proves.
+
+    ``seen`` is the summary of a test run, where its output shows one.
 
     Not failing checks are those ended by a signal or a time-out, usage errors, and
     programs that could not be started; a pass whose own summary speaks of failures
@@ -145,7 +148,6 @@ def outcome(check: Check, event: ToolResult, failing: list[FailingTest]) -> str:
         return UNKNOWN
     status = event.exit_code if event.exit_code is not None else int(event.failed)
     if status == 0:
-        seen = summary(event.output) if check.kind == "test" else None
         denied = seen is not None and (seen.failed or seen.errors or not seen.passed)
         return UNKNOWN if check.on_zero != PASSED or denied else PASSED
     if check.on_nonzero == UNKNOWN or _no_verdict(status, check) or _is_usage_error(event.output):

@@ -45,13 +45,15 @@ class CheckResult(Plain):
     for tampering. ``scratch`` marks a run of a script that is meant to fail. ``hidden`` says
     why an outcome is not known: ``piped``, ``background``, ``interrupted``, ``refused``, or ``masked`` (the
     line's status does not tell, or its own output speaks against it); else it is empty.
+    ``counts`` are the tests that passed, failed and were skipped by the run's own summary, empty where there is none.
     """
 
-    __slots__ = ("command", "hidden", "kind", "outcome", "scratch", "shown")
+    __slots__ = ("command", "counts", "hidden", "kind", "outcome", "scratch", "shown")
 
     def __init__(
         self, kind: str, command: str, outcome: str, *, shown: str = "", scratch: bool = False, hidden: str = ""
     ):
+        self.counts: list[int] = []
         self.hidden = hidden
         self.kind = kind
         self.command = command
