@@ -174,6 +174,48 @@ def test_each_kind_of_loss_can_be_brought_back(path: str, before: str, after: st
     assert lost(path, before, after, before) == [0, 0, 0, 0]
 
 
+HEARD_AND_SWALLOWED = [
+    pytest.param(
+        "a.test.ts",
+        "it('a', () => {\n  expect(f()).toBe(3);\n});\n",
+        "try {\n  expect(f()).toBe(3);\n} catch (e) {}\n",
+        id="catch",
+    ),
+    pytest.param(
+        "test_a.py",
+        "def test_a():\n    assert f() == 3\n",
+        "try:\n    assert f() == 3\nexcept AssertionError:\n    pass\n",
+        id="except",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "heard", "swallowed"), HEARD_AND_SWALLOWED)
+def test_a_swallowed_copy_beside_an_assertion_that_stays_weakens_nothing(path: str, heard: str, swallowed: str) -> None:
+    for after in (heard + swallowed, swallowed + heard):
+        assert compare(heard, after, path) == TestChange()
+        assert not compare(after, heard, path).weakens()
+
+
+@pytest.mark.parametrize(("path", "heard", "swallowed"), HEARD_AND_SWALLOWED)
+def test_an_assertion_that_is_swallowed_is_altered_also_beside_a_copy(path: str, heard: str, swallowed: str) -> None:
+    altered = TestChange(altered_assertions=1)
+    other = heard.replace("'a'", "'b'").replace("test_a", "test_b")
+    assert compare(heard + other, heard + swallowed, path).altered_assertions == 1
+    assert compare(other + swallowed, swallowed + swallowed, path).altered_assertions == 1
+    assert compare(heard.splitlines()[1].strip(), swallowed, path) == altered
+
+
+@pytest.mark.parametrize(("path", "heard", "swallowed"), HEARD_AND_SWALLOWED)
+def test_an_assertion_whose_swallowed_copy_stays_is_lost_however_many_edits_it_takes(
+    path: str, heard: str, swallowed: str
+) -> None:
+    assert sum(lost(path, heard, heard + swallowed)) == 0
+    assert lost(path, heard, heard + swallowed, swallowed)[:2] in ([1, 0], [0, 1])
+    assert lost(path, heard, swallowed + heard, heard, swallowed)[:2] == [0, 1]
+    assert lost(path, heard, swallowed, "", heard) == [0, 0, 0, 0]
+
+
 def test_an_assertion_that_moves_in_two_edits_is_not_lost() -> None:
     both = ONE.replace("    assert h()", "    assert f(1) == 10\n    assert h()")
     assert lost("test_a.py", ONE, both, both.replace("    assert f(1) == 10\n", "", 1)) == [0, 0, 0, 0]

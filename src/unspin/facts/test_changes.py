@@ -260,7 +260,7 @@ class _Parts:
         self.expected: list[tuple[str, Tokens]] = []
         self.tests: list[_Test] = []
         self.skips: list[tuple[str, str]] = []  # what, and the test that it stands at or ""
-        self.swallowed: list[str] = []  # keys of assertions whose failure nobody hears of
+        self.swallowed: list[str] = []  # keys of assertions whose failure nobody hears of; they ask nothing
         self.loose: list[str] = []  # keys of the statements that are none of these
         self.functions: list[str] = []  # those that are no tests
         self.constants: dict[str, tuple[str, str]] = {}  # names that are given to one literal
@@ -275,6 +275,8 @@ class _Parts:
         heads: list[tuple[int, Statement]] = []  # by indentation, where there are no braces
         conditions: set[int] = set()
         tries: list[tuple[int, int]] = []  # column of each open `try:`, and the assertions before it
+        owners: list[_Test | None] = []  # the test of each assertion
+        unheard: set[int] = set()  # which assertions are swallowed
         for order, statement in enumerate(text.statements):
             tokens = statement.tokens
             compact = _compact(tokens)
@@ -323,8 +325,7 @@ class _Parts:
                     assertion = assertions.judge(said, order, language)
                 if assertion is not None:
                     self.assertions.append(assertion)
-                    if test is not None:
-                        test.keys.append(assertion.key)
+                    owners.append(test)
             elif name is not None:
                 if ".each" in compact:
                     self._take_rows(tokens, compact)
@@ -338,11 +339,12 @@ class _Parts:
                 test.body.append(key_of(tokens))
                 test.real += compact not in words("empty bodies")
             if language == "python":
-                self._take_swallowed(statement, compact, order, tries)
+                unheard.update(self._swallowed(statement, compact, order, tries))
         self.skips.extend((what, "") for what in waiting)
         self.skips.extend(("skip", "") for comment in text.comments if _SKIP_BUILD.match(comment))
         if language not in _NO_BRACES:
-            self._take_caught()
+            unheard.update(self._caught())
+        self._set_apart(unheard, owners)
 
     def _skip(self, compact: str, order: int, statement: Statement, head: "Statement | None") -> str:
         if "mark.parametrize(" in compact:
@@ -506,7 +508,10 @@ class _Parts:
 
     # --- assertions that cannot fail
 
-    def _take_swallowed(self, statement: Statement, compact: str, order: int, tries: "list[tuple[int, int]]") -> None:
+    def _swallowed(
+        self, statement: Statement, compact: str, order: int, tries: "list[tuple[int, int]]"
+    ) -> "Iterable[int]":
+        """Which assertions the `except` that the statement may be swallows."""
         while tries and tries[-1][0] > statement.column:
             tries.pop()
         if compact == "try:":
@@ -514,24 +519,37 @@ class _Parts:
         elif compact.startswith("except") and tries and tries[-1][0] == statement.column:
             since = tries.pop()[1]
             if not _SWALLOWS.match(compact):
-                return
+                return ()
             following = self.text.statements[order + 1 : order + 2]
             if compact.endswith(":") and (
                 not following or _compact(following[0].tokens) not in ("pass", "...", "continue", "return")
             ):
-                return
-            self.swallowed.extend(assertion.key for assertion in self.assertions[since:])
+                return ()
+            return range(since, len(self.assertions))
+        return ()
 
-    def _take_caught(self) -> None:
-        """`try { expect(..) } catch {}`."""
+    def _caught(self) -> "Iterable[int]":
+        """Which assertions stand in `try { expect(..) } catch {}`."""
         busy = {(id(s.parent), s.block) for s in self.text.statements if s.parent is not None}
-        for assertion in self.assertions:
+        for i, assertion in enumerate(self.assertions):
             statement = self.text.statements[assertion.order]
             parent = statement.parent
             if parent is None or statement.block != 1 or parent.tokens[0][1] != "try":
                 continue
             if (id(parent), 2) not in busy and _EMPTY_CATCH.match(_compact(parent.tokens)):
+                yield i
+
+    def _set_apart(self, unheard: "set[int]", owners: "list[_Test | None]") -> None:
+        """Keep those assertions that can fail, here and in their tests."""
+        heard = []
+        for i, (assertion, test) in enumerate(zip(self.assertions, owners, strict=True)):
+            if i in unheard:
                 self.swallowed.append(assertion.key)
+                continue
+            heard.append(assertion)
+            if test is not None:
+                test.keys.append(assertion.key)
+        self.assertions = heard
 
 
 def _compact(tokens: "Tokens", limit: int = 60) -> str:
@@ -682,6 +700,7 @@ def _compare_parts(before: _Parts, after: _Parts) -> TestChange:
     removed = [before.assertions[i] for i in _only_in(old_keys, new_keys)]
     fresh = _only_in(new_keys, old_keys)
     added = [after.assertions[i] for i in fresh]
+    removed, swallowed = _without_swallowed(removed, before, after)
     removed, added = _without_renamed(removed, added)
     removed, added = _without_held(removed, added)
     removed, added = _without_named(removed, added, before, after)
@@ -702,13 +721,6 @@ def _compare_parts(before: _Parts, after: _Parts) -> TestChange:
         else:
             spare.remove(mate)
             altered.append(assertion)
-    stood = _counted(old_keys)
-    swallowed = []
-    for i in _only_in(after.swallowed, before.swallowed):
-        key = after.swallowed[i]
-        if stood.get(key, 0):
-            stood[key] -= 1
-            swallowed.append("caught\x1e" + key)
     deleted, skipped, emptied = _compare_tests(before, after, {assertion.key for assertion in removed})
 
     names: dict[str, None] = {}
@@ -739,7 +751,7 @@ def _compare_parts(before: _Parts, after: _Parts) -> TestChange:
 
 def _came(before: _Parts, after: _Parts) -> "list[list[str]]":
     """What undoes a loss other than that of an assertion, by kind: skips taken away, tests that came or got a
-    body, failures heard of again.
+    body.
     """
     old_names, new_names = [test.name for test in before.tests], [test.name for test in after.tests]
     old_skips, new_skips = [_skip_key(skip) for skip in before.skips], [_skip_key(skip) for skip in after.skips]
@@ -748,7 +760,6 @@ def _came(before: _Parts, after: _Parts) -> "list[list[str]]":
         [old_skips[i] for i in _only_in(old_skips, new_skips)],
         ["test\x1e" + new_names[i] for i in _only_in(new_names, old_names)],
         ["body\x1e" + test.name for test in after.tests if test.real and test.name in empty],
-        ["caught\x1e" + before.swallowed[i] for i in _only_in(before.swallowed, after.swallowed)],
     ]
 
 
@@ -783,6 +794,22 @@ def _without_renamed(removed: "list[Assertion]", added: "list[Assertion]") -> "t
         else:
             left.append(old)
     return left, [new for new in added if id(new) not in used]
+
+
+def _without_swallowed(
+    removed: "list[Assertion]", before: _Parts, after: _Parts
+) -> "tuple[list[Assertion], list[str]]":
+    """Set aside what stands there still and is swallowed now; the keys of that."""
+    caught = _counted(after.swallowed[i] for i in _only_in(after.swallowed, before.swallowed))
+    left: list[Assertion] = []
+    swallowed: list[str] = []
+    for old in removed:
+        if caught.get(old.key, 0):
+            caught[old.key] -= 1
+            swallowed.append(old.key)
+        else:
+            left.append(old)
+    return left, swallowed
 
 
 def _without_held(removed: "list[Assertion]", added: "list[Assertion]") -> "tuple[list[Assertion], list[Assertion]]":
