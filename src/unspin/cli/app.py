@@ -12,7 +12,7 @@ import click
 
 import unspin
 from unspin.agents.installing import InstallError
-from unspin.cli import common, deciding, installing, looking, running
+from unspin.cli import common, costing, deciding, installing, looking, running
 from unspin.guard.settings import SettingsError
 from unspin.paths import state_folder
 from unspin.store import StoreError, record_fault
@@ -30,6 +30,7 @@ COMMANDS: tuple[click.Command, ...] = (
     deciding.mode,
     deciding.forget,
     running.check,
+    costing.cost,
 )
 
 

@@ -1,0 +1,73 @@
+"""What sessions used and what that costs: tokens and dollars, from transcripts, by the prices of this release.
+
+    from unspin import cost
+    cost.of_session("~/.claude/projects/-shop/3eb2d320.jsonl").dollars
+
+``prices`` knows what tokens cost, ``transcripts`` what was used, ``totals`` how it is added up; none knows another's.
+``own`` reads the person's own prices. Nothing is fetched, nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from unspin.cost import own, transcripts
+from unspin.cost.own import PriceError
+from unspin.cost.prices import Prices, Usage, shipped
+from unspin.cost.totals import BY, DAY, MODEL, PROJECT, SESSION, Report, Totals
+from unspin.cost.transcripts import Message, Reading, Transcript
+from unspin.paths import config_folder
+
+__all__ = [
+    "BY",
+    "DAY",
+    "MODEL",
+    "PROJECT",
+    "SESSION",
+    "Message",
+    "PriceError",
+    "Prices",
+    "Reading",
+    "Report",
+    "Totals",
+    "Transcript",
+    "Usage",
+    "known_prices",
+    "of_session",
+    "report",
+]
+
+
+def known_prices() -> Prices:
+    """Return the prices of this release, under the person's own.
+
+    Raises :class:`PriceError` where the person's file cannot be used.
+    """
+    try:
+        folder = config_folder()
+    except OSError:
+        return Prices(shipped())
+    return Prices(shipped(), own.read(folder))
+
+
+def of_session(path: str, prices: Prices | None = None) -> Totals:
+    """Return what one session used and cost so far, its subagents included. ``path`` is its transcript.
+
+    What a forked session has from its parent is the parent's. A file that is not there has nothing.
+    """
+    path = os.path.expanduser(path)
+    prices = prices or known_prices()
+    session = transcripts.session_of(path)
+    totals = Totals()
+    for message in Reading().messages(transcripts.of_session(path)):
+        if message.session == session:
+            totals.add(message.usage, prices.cost(message.model, message.usage, message.when))
+    return totals
+
+
+def report(messages: Iterable[Message], prices: Prices, into: Report) -> Report:
+    """Add messages to a report, with what they cost."""
+    for message in messages:
+        into.add(message, prices.cost(message.model, message.usage, message.when))
+    return into

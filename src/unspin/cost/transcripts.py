@@ -1,0 +1,323 @@
+"""Claude Code's transcripts: files to model messages with what each of them used. Knows no prices and no totals.
+
+What was seen of the files, and decided:
+
+- A line holds one content block; the lines of one message repeat its id, its request id and its ``usage``. In the
+  usage only ``output_tokens`` differs: it grows while the message streams, older clients never write its end. The
+  line with the most of it stands for the message.
+- Forked sessions, and resumed ones of older clients, repeat their parent's lines with ids and times as they were.
+  A message counts once over all files of one reading, in the file that was begun first, and belongs to the
+  session that the client itself names: of the request, else of the fork's parent, else of the file.
+- Side questions (``/btw``) repeat the parent's messages under other request ids, marked ``isSidechain``: a side
+  message whose id the main conversation has is such a copy.
+- Subagents have files of their own: in ``<session>/subagents/``, once beside the session as ``agent-*.jsonl``. For a
+  time their messages stood in ``progress`` lines of the parent as well, and where the files are gone they stand
+  nowhere else: both are read, each message counts once.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import IO, Annotated, NamedTuple
+
+import msgspec
+
+from unspin.cost.prices import Usage
+
+SYNTHETIC = "<synthetic>"  # lines that the client made itself: errors, interruptions
+
+_MARK = b'"output_tokens"'  # stands in every usage, and in a string never with quotes like these around it
+_BLOCK = 8 << 20
+_LONGEST = 64 << 20  # bytes of a line that is still read
+_HEAD = 16 << 10
+_NAMES = (".jsonl", ".jsonl.gz")
+
+# -- files -----------------------------------------------------------------------------
+
+
+class Transcript(NamedTuple):
+    """One file: of a session (``session`` is its id) or of a subagent."""
+
+    path: str
+    project: str  # the name of the folder of its project
+    session: str  # empty where only its lines tell
+    subagent: bool
+    changed: float
+    size: int
+
+
+def folders() -> list[str]:
+    """Return the folders of transcripts: below ``$CLAUDE_CONFIG_DIR``, else ``~/.claude`` and ``~/.config/claude``."""
+    chosen = os.environ.get("CLAUDE_CONFIG_DIR", "")
+    bases = [chosen] if chosen else [os.path.expanduser(each) for each in ("~/.claude", "~/.config/claude")]
+    return [each for base in bases if os.path.isdir(each := os.path.join(base, "projects"))]
+
+
+def find(places: Iterable[str], since: float = 0) -> list[Transcript]:
+    """Return the transcripts in these folders, and files that are named themselves, in the order of their names.
+
+    ``since`` leaves out files that were last written before.
+    """
+    found: dict[str, Transcript] = {}
+    for place in places:
+        if os.path.isdir(place):
+            for folder, _, names in os.walk(place):
+                for name in names:
+                    if name.endswith(_NAMES):
+                        _note(found, os.path.join(folder, name), since)
+        else:
+            _note(found, place, since)
+    return [found[path] for path in sorted(found)]
+
+
+def of_session(path: str) -> list[Transcript]:
+    """Return a session's own transcript and those of its subagents that have a folder beside it."""
+    return find([path, os.path.join(_stem(path), "subagents")])
+
+
+def session_of(path: str) -> str:
+    """Return the id of the session whose transcript this is, by the file's name."""
+    return os.path.basename(_stem(path))
+
+
+def _note(found: dict[str, Transcript], path: str, since: float) -> None:
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return  # gone since it was listed, or never there
+    if seen.st_mtime < since:
+        return
+    parts = os.path.abspath(path).split(os.sep)
+    name = os.path.basename(_stem(path))
+    try:
+        at = len(parts) - 1 - parts[::-1].index("subagents", 1)
+    except ValueError:
+        agent = name.startswith("agent-")
+        found[path] = Transcript(path, parts[-2], "" if agent else name, agent, seen.st_mtime, seen.st_size)
+    else:
+        found[path] = Transcript(path, parts[at - 2], parts[at - 1], True, seen.st_mtime, seen.st_size)
+
+
+def _stem(path: str) -> str:
+    return path.removesuffix(".gz").removesuffix(".jsonl")
+
+
+# -- lines -----------------------------------------------------------------------------
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
+
+
+class _Writes(msgspec.Struct, gc=False):
+    ephemeral_1h_input_tokens: _Count | None = 0
+
+
+class _Tools(msgspec.Struct, gc=False):
+    web_search_requests: _Count | None = 0
+
+
+class _Usage(msgspec.Struct, gc=False):
+    output_tokens: _Count = 0
+    input_tokens: _Count | None = 0
+    cache_read_input_tokens: _Count | None = 0
+    cache_creation_input_tokens: _Count | None = 0
+    cache_creation: _Writes | None = None
+    server_tool_use: _Tools | None = None
+    speed: str | None = None
+
+
+class _Message(msgspec.Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    usage: _Usage | None = None
+
+
+class _Origin(msgspec.Struct, gc=False, rename="camel"):
+    session_id: str | None = None
+
+
+class _Line(msgspec.Struct, gc=False, rename="camel"):
+    type: str = ""
+    timestamp: str | None = None
+    session_id: str | None = None
+    request_id: str | None = None
+    request_session_id: str | None = None
+    forked_from: _Origin | None = None
+    is_sidechain: bool | None = None
+    cwd: str | None = None
+    message: _Message | None = None
+    data: msgspec.Raw = msgspec.Raw()
+
+
+class _Progress(msgspec.Struct, gc=False):
+    message: _Line
+
+
+class _Kind(msgspec.Struct, gc=False):
+    type: str = ""
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+_decode_progress = msgspec.json.Decoder(_Progress).decode
+_decode_kind = msgspec.json.Decoder(_Kind).decode
+
+
+# -- messages --------------------------------------------------------------------------
+
+
+class Message(NamedTuple):
+    """One message of a model, counted once."""
+
+    when: str  # ISO 8601, UTC; empty where that is not told
+    model: str
+    usage: Usage
+    session: str
+    project: str
+    folder: str  # the working folder, where it is told
+    subagent: bool
+
+
+class Reading:
+    """Messages of many files, each once. ``skipped`` and ``unread`` tell what could not be read."""
+
+    def __init__(self) -> None:
+        self.skipped = 0  # lines
+        self.unread: list[tuple[str, str]] = []  # files, and why
+        self._seen: set[int] = set()
+        self._main: set[int] = set()
+
+    def messages(self, files: Iterable[Transcript]) -> Iterator[Message]:
+        """Yield the messages of these files that no earlier call has, those of the file that was begun first."""
+        for file in sorted(files, key=_begun):
+            try:
+                kept = self._of_file(file.path)
+            except (OSError, EOFError, zlib.error) as error:
+                self.unread.append((file.path, getattr(error, "strerror", "") or str(error)))
+                continue
+            yield from self._new(file, kept)
+
+    def _new(
+        self, file: Transcript, kept: dict[tuple[str, str], tuple[str, _Line, _Message, _Usage]]
+    ) -> Iterator[Message]:
+        seen, main = self._seen, self._main
+        main.update(hash(key[0]) for key, each in kept.items() if not each[1].is_sidechain and key[1] != _NO_ID)
+        for key, (when, line, message, used) in kept.items():
+            known = hash(key)
+            if known in seen or (line.is_sidechain and hash(key[0]) in main):
+                continue
+            seen.add(known)
+            session = line.request_session_id or (line.forked_from.session_id if line.forked_from else "")
+            yield Message(
+                when,
+                message.model or "",
+                _counts(used),
+                session or file.session or line.session_id or "",
+                file.project,
+                line.cwd or "",
+                file.subagent or bool(line.is_sidechain) or line.type == "progress",
+            )
+
+    def _of_file(self, path: str) -> dict[tuple[str, str], tuple[str, _Line, _Message, _Usage]]:
+        kept: dict[tuple[str, str], tuple[str, _Line, _Message, _Usage]] = {}
+        with _open(path) as stream:
+            for block in self._blocks(stream):
+                view = memoryview(block)
+                at = block.find(_MARK)
+                while at >= 0:
+                    end = block.find(b"\n", at)
+                    if end < 0:
+                        end = len(block)
+                    try:
+                        line = _decode(view[block.rfind(b"\n", 0, at) + 1 : end])
+                        if line.type == "progress":
+                            line = _unwrapped(line)
+                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                        self.skipped += _was_message(view[block.rfind(b"\n", 0, at) + 1 : end])
+                    else:
+                        message = line.message
+                        if message and (used := message.usage) and line.type in _KINDS and message.model != SYNTHETIC:
+                            key = (message.id, line.request_id or "") if message.id else (repr(used), _NO_ID)
+                            if not message.id:
+                                key = (f"{line.timestamp} {key[0]}", _NO_ID)
+                            known = kept.get(key)
+                            if known is None:
+                                kept[key] = (line.timestamp or "", line, message, used)
+                            elif used.output_tokens > known[3].output_tokens:
+                                kept[key] = (known[0], line, message, used)
+                    at = block.find(_MARK, end)
+        return kept
+
+    def _blocks(self, stream: IO[bytes]) -> Iterator[bytes]:
+        """Yield the stream in blocks of whole lines, a line that is longer than anything sensible left out."""
+        rest = b""
+        while block := stream.read(_BLOCK):
+            cut = block.rfind(b"\n") + 1
+            if cut:
+                whole = block if cut == len(block) else block[:cut]
+                yield rest + whole if rest else whole
+                rest = block[cut:]
+            elif len(rest) < _LONGEST:
+                rest += block
+            else:
+                self.skipped += 1
+                rest = b"\x00"  # what is left of the line is not read as one either
+        if rest:
+            yield rest
+
+
+_KINDS = ("assistant", "progress")
+_NO_ID = "\x00"
+
+
+def _unwrapped(line: _Line) -> _Line:
+    """Return the subagent's line that a progress line carries, what the parent's line tells filled in."""
+    inner = _decode_progress(line.data).message
+    if inner.type != "assistant":
+        return inner
+    inner.type = "progress"
+    inner.timestamp = inner.timestamp or line.timestamp
+    inner.forked_from, inner.request_session_id = line.forked_from, line.request_session_id
+    inner.session_id, inner.cwd = line.session_id, line.cwd
+    return inner
+
+
+def _was_message(line: memoryview) -> bool:
+    """Return whether a line that could not be read was a model message, as far as can be told."""
+    try:
+        return _decode_kind(line).type == "assistant"
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return True  # no JSON at all: cut off, or damaged
+
+
+def _counts(used: _Usage) -> Usage:
+    written = used.cache_creation_input_tokens or 0
+    hour = (used.cache_creation.ephemeral_1h_input_tokens or 0) if used.cache_creation else 0
+    hour = min(hour, written)
+    return Usage(
+        used.input_tokens or 0,
+        used.output_tokens,
+        used.cache_read_input_tokens or 0,
+        written - hour,
+        hour,
+        (used.server_tool_use.web_search_requests or 0) if used.server_tool_use else 0,
+        used.speed == "fast",
+    )
+
+
+def _open(path: str) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb", buffering=0)  # type: ignore[return-value]
+
+
+def _begun(file: Transcript) -> tuple[str, bool, float, str]:
+    """Return what orders files by when they were begun; at the same time, sessions before subagents."""
+    began = ""
+    try:
+        with _open(file.path) as stream:
+            head = stream.read(_HEAD)
+        at = head.find(b'"timestamp":"')
+        began = head[at + 13 : at + 37].decode("ascii", "replace") if at >= 0 else ""
+    except (OSError, EOFError, zlib.error):
+        pass
+    return began or "~", file.subagent, file.changed, file.path
