@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
 
-def main(agent: str = "claude-code") -> None:
-    """Answer the payload on stdin as ``agent`` and end the process."""
+def main(agent: str = "claude-code", *, plugin: bool = False) -> None:
+    """Answer the payload on stdin as ``agent`` and end the process.
+
+    As a ``plugin`` it is silent where a hook in the client's settings answers the same event,
+    and its exit status is always 0: whatever else is called unspin on somebody's PATH may end
+    in 2, so the plugin's start lets no status through, and the answer's text alone refuses.
+    """
     gc.disable()  # a process this short has nothing to collect
     status = 0
     try:
         out = _silence_stdout()
-        status = _answer(agent, out)
+        status = _answer(agent, out, plugin=plugin)
     except BaseException as error:  # no fault of ours may reach the agent, not even an interrupt
         status = 0
         _record(error)
@@ -40,12 +45,12 @@ def _silence_stdout() -> int:
     return out
 
 
-def _answer(agent: str, out: int) -> int:
+def _answer(agent: str, out: int, *, plugin: bool) -> int:
     data = sys.stdin.buffer.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise ValueError(f"a payload of more than {_LARGEST:,} bytes was not read")
     payload = _parse(data)
-    if _concerns_nobody(payload):
+    if _concerns_nobody(payload) or (plugin and _answered_by_settings(payload)):
         return 0
     from unspin import agents, live
     from unspin.paths import state_folder
@@ -62,6 +67,8 @@ def _answer(agent: str, out: int) -> int:
         return 0
     if answer.stdout:
         _write(out, answer.stdout)
+    if plugin:
+        return 0
     if answer.stderr:
         _write(2, answer.stderr)
     return answer.status
@@ -88,6 +95,14 @@ def _concerns_nobody(payload: dict[str, Any]) -> bool:
 
     session = payload.get("session_id")
     return isinstance(session, str) and not worth_a_look(payload) and not is_armed(state_folder(), session)
+
+
+def _answered_by_settings(payload: dict[str, Any]) -> bool:
+    """Tell whether the plugin's hook has a twin in the client's settings: an event counts once."""
+    from unspin.agents.claude_code_files import settings_start
+
+    project = os.environ.get("CLAUDE_PROJECT_DIR") or str(payload.get("cwd") or "")
+    return settings_start(str(payload.get("hook_event_name")), project, _parse)
 
 
 def _parse(data: bytes) -> dict[str, Any]:

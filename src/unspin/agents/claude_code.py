@@ -91,6 +91,7 @@ _MACHINE_OPENINGS = (
     "<bash-",
     "[SYSTEM NOTIFICATION",
 )
+_OWN_COMMANDS = "/unspin:"  # the plugin's
 _MAX_HASHED = 2_000_000  # bytes of a file whose content is hashed
 _MAX_TEXT = 256_000  # bytes of a file whose text is compared
 
@@ -164,6 +165,8 @@ def _session_start(incoming: Incoming, payload: Mapping[str, Any], known: Known)
 def _prompt(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None:
     prompt = payload.get("prompt")
     text = prompt if isinstance(prompt, str) else ""
+    if text.lstrip().startswith(_OWN_COMMANDS):
+        return  # the person works with us, and has not spoken to the agent
     machine = (
         not text.strip()
         or bool(payload.get("agent_id"))

@@ -8,13 +8,15 @@ import sys
 
 from unspin.agents import json_text
 from unspin.agents.claude_code import HOOKS
+from unspin.agents.claude_code_files import MARK, settings_files, settings_path
 from unspin.agents.installing import InstallError, Plan, made_here, read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MARK = "unspin.hook"  # what tells our hooks from others
+__all__ = ("HOOKS", "settings_files", "settings_path")
+
 _TIMEOUT = 10  # seconds
 
 #: The hook's start. It must not end in status 2 by accident, which blocks the tool: a missing
@@ -25,21 +27,6 @@ try:
  import sys;sys.path[:0]={paths!r}
  from unspin.hook import main;main('claude-code')
 except BaseException:0"""
-
-
-def settings_path(*, project: str | None = None) -> str:
-    """Return the settings file: the person's, or ``settings.local.json`` of a project folder."""
-    if project is not None:
-        return os.path.join(project, ".claude", "settings.local.json")
-    folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
-    return os.path.join(folder, "settings.json")
-
-
-def settings_files(project: str) -> list[str]:
-    """Return the settings files that the client reads hooks from: the person's, and the project's."""
-    folder = os.path.join(project, ".claude")
-    paths = [settings_path(), os.path.join(folder, "settings.json"), settings_path(project=project)]
-    return list({os.path.realpath(path): path for path in reversed(paths)}.values())[::-1]
 
 
 def entries(text: str) -> list[tuple[str, int, Any]] | None:

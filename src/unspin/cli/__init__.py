@@ -14,7 +14,7 @@ def main() -> None:
             sys.exit(0)
         from unspin import hook
 
-        hook.main(arguments[1] if len(arguments) > 1 else "")
+        hook.main(arguments[1] if len(arguments) > 1 else "", plugin="--plugin" in arguments)
     from unspin.cli.app import app
 
     app(prog_name="unspin")
