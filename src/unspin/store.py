@@ -7,6 +7,7 @@ short excerpts. The file is readable by its owner only.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
@@ -19,7 +20,7 @@ except ImportError:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any, Self
 
 VERSION = 2
@@ -62,11 +63,12 @@ _MIGRATIONS: dict[int, tuple[str, ...]] = {
             id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, root TEXT NOT NULL, time REAL NOT NULL,
             event_index INTEGER NOT NULL, tree TEXT NOT NULL, working INTEGER NOT NULL, reason TEXT NOT NULL,
             why TEXT NOT NULL, command TEXT NOT NULL, files_changed INTEGER NOT NULL, left_out TEXT NOT NULL,
-            head TEXT NOT NULL, bytes INTEGER NOT NULL)""",
+            head TEXT NOT NULL, modes TEXT NOT NULL)""",
         "CREATE INDEX checkpoint_root ON checkpoint (root, id)",
         """CREATE TABLE rollback (
             id INTEGER PRIMARY KEY AUTOINCREMENT, root TEXT NOT NULL, time REAL NOT NULL, target INTEGER NOT NULL,
-            safety INTEGER NOT NULL, paths TEXT NOT NULL, state TEXT NOT NULL, undoes INTEGER NOT NULL)""",
+            safety INTEGER NOT NULL, paths TEXT NOT NULL, state TEXT NOT NULL, undoes INTEGER NOT NULL,
+            folders TEXT NOT NULL)""",
         """CREATE TABLE handoff (
             project TEXT PRIMARY KEY, session TEXT NOT NULL, time REAL NOT NULL, text TEXT NOT NULL)""",
     ),
@@ -85,6 +87,11 @@ class StoreError(Exception):
 def _storable(value: Any) -> Any:
     """Return text that SQLite takes: lone surrogates, which are no characters, replaced."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _names(paths: list[bytes]) -> str:
+    """Return file names as JSON; bytes that are no UTF-8 come back as they were."""
+    return json.dumps([os.fsdecode(path) for path in paths])
 
 
 def _unusable(path: str, error: Exception) -> StoreError:
@@ -132,6 +139,93 @@ class Session:
         self.armed = armed
         self.started = started
         self.updated = updated
+
+
+class Checkpoint:
+    """One checkpoint's row: which tree of the snapshots of ``root`` it is, and what is known of it.
+
+    ``reason`` says why it was taken, ``why`` why it is not ``working`` (empty where it is),
+    ``command`` is the check that passed, ``files_changed`` counts against the checkpoint
+    before, ``left_out`` and ``modes`` are JSON, ``head`` is the commit that was checked out.
+    """
+
+    __slots__ = (
+        "command",
+        "event_index",
+        "files_changed",
+        "head",
+        "id",
+        "left_out",
+        "modes",
+        "reason",
+        "root",
+        "session",
+        "time",
+        "tree",
+        "why",
+        "working",
+    )
+
+    def __init__(self, *values: Any):
+        for name, value in zip(_CHECKPOINT, values, strict=True):
+            setattr(self, name, value)
+        self.working = bool(self.working)
+
+    if TYPE_CHECKING:
+        id: int
+        session: str
+        root: str
+        time: float
+        event_index: int
+        tree: str
+        working: bool
+        reason: str
+        why: str
+        command: str
+        files_changed: int
+        left_out: str
+        head: str
+        modes: str
+
+    @property
+    def name(self) -> str:
+        """The id as people see and type it."""
+        return f"c{self.id}"
+
+
+_CHECKPOINT = (
+    "id",
+    "session",
+    "root",
+    "time",
+    "event_index",
+    "tree",
+    "working",
+    "reason",
+    "why",
+    "command",
+    "files_changed",
+    "left_out",
+    "head",
+    "modes",
+)
+
+
+class Rollback:
+    """One rollback's row: from the checkpoint ``safety`` to ``target``, which ``paths``, and how far it came."""
+
+    __slots__ = ("folders", "id", "paths", "safety", "state", "target", "undoes")
+
+    def __init__(
+        self, id: int, target: int, safety: int, paths: list[bytes], state: str, undoes: int, folders: dict[str, int]
+    ):
+        self.id = id
+        self.target = target
+        self.safety = safety
+        self.paths = paths
+        self.state = state
+        self.undoes = undoes
+        self.folders = folders
 
 
 class Store:
@@ -305,8 +399,6 @@ class Store:
 
     def record(self, session: str, rows: list[tuple[int, str, dict[str, Any]]]) -> None:
         """Keep what happened in a session (``unspin.records``); of a very long one the newest only."""
-        import json
-
         now = time.time()
         for index, kind, data in rows:
             self._db.execute(
@@ -321,13 +413,91 @@ class Store:
 
     def records(self, session: str) -> Iterator[dict[str, Any]]:
         """Yield a session's records, oldest first: ``event_index``, ``time``, ``kind`` and what its data holds."""
-        import json
-
         rows = self._db.execute(
             "SELECT event_index, time, kind, data FROM record WHERE session = ? ORDER BY id", (session,)
         )
         for index, when, kind, data in rows:
             yield {"event_index": index, "time": when, "kind": kind, **json.loads(data)}
+
+    # -- checkpoints -------------------------------------------------------------------
+
+    def add_checkpoint(self, **row: Any) -> Checkpoint:
+        """Enter a checkpoint: the fields of ``Checkpoint`` but its id and time. Returns it."""
+        row["time"] = time.time()
+        names = ", ".join(row)
+        found = self._db.execute(
+            f"INSERT INTO checkpoint ({names}) VALUES ({', '.join('?' * len(row))}) RETURNING {', '.join(_CHECKPOINT)}",
+            [_storable(value) for value in row.values()],
+        ).fetchone()
+        return Checkpoint(*found)
+
+    def checkpoints(self, root: str, *, session: str = "") -> list[Checkpoint]:
+        """Return the checkpoints of a work tree, newest last; of one session only where it is named."""
+        rows = self._db.execute(
+            f"SELECT {', '.join(_CHECKPOINT)} FROM checkpoint "
+            "WHERE root = ?1 AND (?2 = '' OR session = ?2) ORDER BY id",
+            (_storable(root), _storable(session)),
+        )
+        return [Checkpoint(*row) for row in rows]
+
+    def checkpoint(self, id: int) -> Checkpoint | None:
+        """Return a checkpoint, ``None`` if it is not there any more."""
+        row = self._db.execute(f"SELECT {', '.join(_CHECKPOINT)} FROM checkpoint WHERE id = ?", (id,)).fetchone()
+        return Checkpoint(*row) if row else None
+
+    def last_checkpoint(self, root: str) -> Checkpoint | None:
+        """Return the newest checkpoint of a work tree."""
+        row = self._db.execute(
+            f"SELECT {', '.join(_CHECKPOINT)} FROM checkpoint WHERE root = ? ORDER BY id DESC LIMIT 1",
+            (_storable(root),),
+        ).fetchone()
+        return Checkpoint(*row) if row else None
+
+    def has_working(self, session: str) -> bool:
+        """Tell whether a session has a working checkpoint."""
+        row = self._db.execute(
+            "SELECT 1 FROM checkpoint WHERE session = ? AND working LIMIT 1", (_storable(session),)
+        ).fetchone()
+        return row is not None
+
+    def roots(self) -> list[str]:
+        """Return the work trees that have checkpoints."""
+        return [root for (root,) in self._db.execute("SELECT DISTINCT root FROM checkpoint ORDER BY 1")]
+
+    def drop_checkpoints(self, ids: Sequence[int]) -> None:
+        """Take checkpoints out of the list."""
+        self._db.executemany("DELETE FROM checkpoint WHERE id = ?", [(each,) for each in ids])
+
+    def begin_rollback(self, root: str, *, target: int, safety: int, paths: list[bytes], undoes: int) -> int:
+        """Write down that files are about to be written; return the rollback's number."""
+        row = self._db.execute(
+            "INSERT INTO rollback (root, time, target, safety, paths, state, undoes, folders) "
+            "VALUES (?, ?, ?, ?, ?, 'begun', ?, '{}') RETURNING id",
+            (_storable(root), time.time(), target, safety, _names(paths), undoes),
+        ).fetchone()
+        return int(row[0])
+
+    def end_rollback(self, id: int, *, state: str, folders: dict[str, int] | None = None) -> None:
+        """Write down how far a rollback came."""
+        self._db.execute("UPDATE rollback SET state = ? WHERE id = ?", (state, id))
+        if folders:
+            self._db.execute("UPDATE rollback SET folders = ? WHERE id = ?", (json.dumps(folders), id))
+
+    def last_rollback(self, root: str) -> Rollback | None:
+        """Return the rollback that undoing would undo: the newest that is not undone.
+
+        An undo that was cut off is none: undoing again completes it.
+        """
+        row = self._db.execute(
+            "SELECT id, target, safety, paths, state, undoes, folders FROM rollback "
+            "WHERE root = ? AND state != 'undone' AND NOT (undoes AND state = 'begun') ORDER BY id DESC LIMIT 1",
+            (_storable(root),),
+        ).fetchone()
+        if row is None:
+            return None
+        id, target, safety, paths, state, undoes, folders = row
+        names = [os.fsencode(name) for name in json.loads(paths)]
+        return Rollback(id, target, safety, names, state, undoes, json.loads(folders))
 
     # -- faults ------------------------------------------------------------------------
 

@@ -1,0 +1,353 @@
+"""The list of checkpoints: what hooks and commands do with snapshots, written down beside the sessions.
+
+The one place where snapshots, the restoring of files and the store meet. A checkpoint is
+in the list only after its snapshot is complete, and stays in the store of snapshots as
+long as it is in the list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from unspin.checkpoint import place as places
+from unspin.checkpoint import restore
+from unspin.checkpoint.git import GitError, look
+from unspin.checkpoint.snapshots import Snapshots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from unspin.checkpoint.place import Place
+    from unspin.checkpoint.snapshots import Change, Snapshot
+    from unspin.store import Checkpoint, Rollback, Store
+
+    Opened = Callable[[], AbstractContextManager[Store]]
+
+#: Reasons of a checkpoint.
+PASSED, MESSAGE, BEFORE_ROLLBACK, BEFORE_UNDO = "passed check", "message", "before rollback", "before undo"
+
+#: States of a rollback.
+BEGUN, DONE, UNDONE = "begun", "done", "undone"
+
+CHANGED_MEANWHILE = "files changed after the check had ended"
+
+
+class CheckpointError(Exception):
+    """It cannot be done; the text says what was found and what to do."""
+
+
+class Limits:
+    """How much is kept of one work tree: checkpoints, days, and megabytes on the disk."""
+
+    __slots__ = ("days", "keep", "max_file_mb", "megabytes")
+
+    def __init__(self, keep: int = 100, days: int = 30, megabytes: int = 2000, max_file_mb: int = 50):
+        self.keep = keep
+        self.days = days
+        self.megabytes = megabytes
+        self.max_file_mb = max_file_mb
+
+
+class Wanted:
+    """A checkpoint that a hook asks for.
+
+    ``working`` is what the session says of the check that passed, ``why`` the reason where
+    it is not; ``before`` is the moment (nanoseconds) that the work tree has to be as it was.
+    """
+
+    __slots__ = ("before", "command", "event_index", "reason", "session", "why", "working")
+
+    def __init__(
+        self,
+        reason: str,
+        session: str = "",
+        *,
+        event_index: int = 0,
+        command: str = "",
+        working: bool = False,
+        why: str = "",
+        before: int = 0,
+    ):
+        self.reason = reason
+        self.session = session
+        self.event_index = event_index
+        self.command = command
+        self.working = working
+        self.why = why
+        self.before = before
+
+
+class Plan:
+    """What a rollback would do: the checkpoint, the present, and the files that differ."""
+
+    __slots__ = ("changes", "commits", "missing", "present", "target", "undoes")
+
+    def __init__(self, target: Checkpoint, present: Snapshot, changes: list[Change], undoes: Rollback | None = None):
+        self.target = target
+        self.present = present
+        self.changes = changes
+        self.undoes = undoes
+        self.missing: list[str] = []  # paths that were asked for and are in neither
+        self.commits: list[str] | None = None  # made since: one line each; None where that is not known
+
+
+class Book:
+    """The checkpoints of the work tree that ``folder`` lies in.
+
+    ``opened`` opens the store for one transaction: it is never held while a snapshot is
+    taken. Raises ``place.Refused`` for a folder of which no checkpoints are kept.
+    """
+
+    def __init__(self, folder: str, opened: Opened, limits: Limits | None = None):
+        self.place: Place = places.find(folder)
+        self.limits = limits or Limits()
+        self.snapshots = Snapshots(self.place, max_file_bytes=self.limits.max_file_mb * 1_000_000)
+        self._opened = opened
+
+    # -- taking ------------------------------------------------------------------------
+
+    def take(self, wanted: Wanted) -> Checkpoint | None:
+        """Take a checkpoint; ``None`` where the list holds it already."""
+        with self.snapshots.held():
+            snapshot = self.snapshots.take()
+            found = self._enter(snapshot, wanted)
+            if found is not None:
+                self._retain()
+            return found
+
+    def _enter(self, snapshot: Snapshot, wanted: Wanted) -> Checkpoint | None:
+        working, why = wanted.working, wanted.why
+        if working and wanted.before and snapshot.newest > wanted.before:
+            working, why = False, CHANGED_MEANWHILE
+        with self._opened() as store:
+            last = store.last_checkpoint(self.place.root)
+        same = last is not None and (last.tree, last.modes) == (snapshot.tree, snapshot.modes)
+        if last and same and not self._is_news(last, wanted, working):
+            return None
+        changed = 0
+        if last and self.snapshots.holds(last.tree):
+            changed = len(self.snapshots.all_changes(last, snapshot))
+        with self._opened() as store:
+            return store.add_checkpoint(
+                session=wanted.session,
+                root=self.place.root,
+                event_index=wanted.event_index,
+                tree=snapshot.tree,
+                modes=snapshot.modes,
+                working=working,
+                reason=wanted.reason,
+                why=why,
+                command=wanted.command,
+                files_changed=changed,
+                left_out=json.dumps(snapshot.left_out),
+                head=self._head(),
+            )
+
+    def _is_news(self, last: Checkpoint, wanted: Wanted, working: bool) -> bool:
+        """Tell whether a checkpoint of an unchanged tree says something that the last one does not."""
+        if wanted.reason in (BEFORE_ROLLBACK, BEFORE_UNDO) or last.session != wanted.session:
+            return True
+        if wanted.reason == MESSAGE:
+            return False
+        return (last.reason, last.command, last.working) != (wanted.reason, wanted.command, working)
+
+    def _head(self) -> str:
+        return (look(self.place.root, "rev-parse", "--verify", "-q", "HEAD") or "") if self.place.git_folder else ""
+
+    # -- looking -----------------------------------------------------------------------
+
+    def present(self) -> Snapshot:
+        """Return the work tree as it is, stored but in no list."""
+        with self.snapshots.held():
+            return self.snapshots.take()
+
+    def plan(self, target: Checkpoint, files: Sequence[str] = ()) -> Plan:
+        """Return what going back to ``target`` would change; ``files`` limits it to these paths, and what is below."""
+        with self.snapshots.held():
+            return self._plan(target, self.snapshots.take(), files)
+
+    def _plan(self, target: Checkpoint, present: Snapshot, files: Sequence[str]) -> Plan:
+        if not self.snapshots.holds(target.tree):
+            raise CheckpointError(f"the content of {target.name} is not in the store any more: take another checkpoint")
+        changes = self.snapshots.all_changes(present, target)
+        plan = Plan(target, present, changes)
+        if files:
+            asked = [self._inside(each) for each in files]
+            plan.changes = [each for each in changes if any(_is_below(each.path, path) for path in asked)]
+            known = [*self.snapshots.files(present.tree), *self.snapshots.files(target.tree)]
+            plan.missing = [
+                each for each, path in zip(files, asked, strict=True) if not any(_is_below(one, path) for one in known)
+            ]
+        plan.commits = self._commits_since(target)
+        return plan
+
+    def _inside(self, path: str) -> bytes:
+        full = os.path.normpath(os.path.join(os.getcwd(), path))
+        parent = os.path.realpath(os.path.dirname(full))
+        full = os.path.join(parent, os.path.basename(full)) if full != self.place.root else full
+        if full == self.place.root:
+            return b""
+        if not full.startswith(f"{self.place.root}/"):
+            raise CheckpointError(f"{path} is not inside {self.place.root}: its checkpoints do not hold it")
+        return os.fsencode(full[len(self.place.root) + 1 :])
+
+    def _commits_since(self, target: Checkpoint) -> list[str] | None:
+        """Return the commits made since a checkpoint, newest first; ``None`` where HEAD has moved in another way."""
+        head = self._head()
+        if not target.head or head == target.head:
+            return []
+        found = look(self.place.root, "log", "--no-show-signature", "--format=%h %s", f"{target.head}..{head}", "--")
+        return found.splitlines() if found else None
+
+    # -- going back --------------------------------------------------------------------
+
+    def roll_back(
+        self, target: Checkpoint, files: Sequence[str], session: str, told: Callable[[Plan], bool]
+    ) -> Outcome:
+        """Go back to a checkpoint: snapshot the present, tell the plan, write the files.
+
+        ``told`` gets the plan and says whether to go on. What is there now can be brought
+        back with ``undo``.
+        """
+        with self.snapshots.held():
+            present = self.snapshots.take()
+            plan = self._plan(target, present, files)
+            if not told(plan) or not plan.changes:
+                return Outcome(plan, restore.Restored(), None)
+            interrupted = self._interrupted()
+            safety = self._enter_safety(present, BEFORE_ROLLBACK, session)
+            origin = self._origin(interrupted, present, safety)
+            return self._carry_out(plan, safety, origin, undoes=0)
+
+    def undo(self, session: str, told: Callable[[Plan], bool]) -> Outcome:
+        """Bring back what was there before the last rollback (or undo) that was not undone."""
+        with self.snapshots.held():
+            with self._opened() as store:
+                last = store.last_rollback(self.place.root)
+                target = store.checkpoint(last.safety) if last else None
+            if last is None or target is None:
+                raise CheckpointError("there is no rollback to undo here")
+            restore.sweep(self.place.root, last.paths)
+            present = self.snapshots.take()
+            plan = self._plan(target, present, ())
+            paths = set(last.paths)
+            plan.changes = [each for each in plan.changes if each.path in paths]
+            plan.undoes = last
+            if not told(plan):
+                return Outcome(plan, restore.Restored(), None)
+            safety = self._enter_safety(present, BEFORE_UNDO, session)
+            return self._carry_out(plan, safety, safety, undoes=last.id)
+
+    def _enter_safety(self, present: Snapshot, reason: str, session: str) -> Checkpoint:
+        entered = self._enter(present, Wanted(reason, session))
+        assert entered is not None
+        return entered
+
+    def _interrupted(self) -> Rollback | None:
+        with self._opened() as store:
+            last = store.last_rollback(self.place.root)
+        if last and last.state == BEGUN:
+            restore.sweep(self.place.root, last.paths)
+            return last
+        return None
+
+    def _origin(self, interrupted: Rollback | None, present: Snapshot, safety: Checkpoint) -> Checkpoint:
+        """Return what undoing goes back to: of a rollback that was cut off and is made again, its beginning.
+
+        That holds where nothing else happened since: each file that differs from the
+        beginning is as the rollback would have left it.
+        """
+        if interrupted is None:
+            return safety
+        with self._opened() as store:
+            first, target = store.checkpoint(interrupted.safety), store.checkpoint(interrupted.target)
+        if (
+            first is None
+            or target is None
+            or not (self.snapshots.holds(first.tree) and self.snapshots.holds(target.tree))
+        ):
+            return safety
+        since = {each.path: (each.new_mode, each.new_id) for each in self.snapshots.changes(first.tree, present.tree)}
+        meant = {each.path: (each.new_mode, each.new_id) for each in self.snapshots.changes(first.tree, target.tree)}
+        return first if all(meant.get(path) == state for path, state in since.items()) else safety
+
+    def _carry_out(self, plan: Plan, safety: Checkpoint, origin: Checkpoint, *, undoes: int) -> Outcome:
+        paths = [each.path for each in plan.changes]
+        folders: dict[str, int] = plan.undoes.folders if plan.undoes else {}
+        if origin is not safety:  # what the interrupted one had changed is undone with it
+            known = set(paths)
+            paths += [
+                each.path for each in self.snapshots.changes(origin.tree, plan.target.tree) if each.path not in known
+            ]
+        with self._opened() as store:
+            number = store.begin_rollback(
+                self.place.root, target=plan.target.id, safety=origin.id, paths=paths, undoes=undoes
+            )
+        done = restore.apply(
+            self.snapshots, plan.changes, modes=plan.target.modes, began=plan.present.began, folders=folders
+        )
+        with self._opened() as store:
+            store.end_rollback(number, state=DONE, folders=done.folders)
+            if undoes:
+                store.end_rollback(undoes, state=UNDONE)
+        return Outcome(plan, done, safety)
+
+    # -- clearing away -----------------------------------------------------------------
+
+    def _retain(self) -> None:
+        """Let go of what is over the limits; the space is freed when enough has come together."""
+        self.prune(now=False)
+
+    def prune(self, *, now: bool = True, limits: Limits | None = None) -> int:
+        """Remove checkpoints over the limits; return how many. The last working one and what undo needs stay."""
+        limits = limits or self.limits
+        with self._opened() as store:
+            known = store.checkpoints(self.place.root)
+            last = store.last_rollback(self.place.root)
+        needed = {last.safety, last.target} if last else set()
+        working = next((each.id for each in reversed(known) if each.working), None)
+        oldest = time.time() - limits.days * 86400
+        gone = [
+            each.id
+            for at, each in enumerate(known)
+            if (at < len(known) - limits.keep or each.time < oldest) and each.id != working and each.id not in needed
+        ]
+        kept = [each for each in known if each.id not in set(gone)]
+        if now or gone:
+            self._drop(gone, kept, now=now)
+        if now:
+            droppable = [each for each in kept if each.id != working and each.id not in needed]
+            while droppable and self.snapshots.size() > limits.megabytes * 1_000_000:
+                some, droppable = droppable[: max(1, len(droppable) // 2)], droppable[max(1, len(droppable) // 2) :]
+                gone += [each.id for each in some]
+                kept = [each for each in kept if each.id not in set(gone)]
+                self._drop([each.id for each in some], kept, now=True)
+        return len(gone)
+
+    def _drop(self, gone: Sequence[int], kept: Sequence[Checkpoint], *, now: bool) -> None:
+        if gone:
+            with self._opened() as store:
+                store.drop_checkpoints(gone)
+        self.snapshots.keep_only({each.tree for each in kept}, now=now)
+
+
+class Outcome:
+    """What came of a rollback: its plan, what was done, and the checkpoint of what was there before."""
+
+    __slots__ = ("done", "plan", "safety")
+
+    def __init__(self, plan: Plan, done: restore.Restored, safety: Checkpoint | None):
+        self.plan = plan
+        self.done = done
+        self.safety = safety
+
+
+def _is_below(path: bytes, folder: bytes) -> bool:
+    return not folder or path == folder or path.startswith(folder + b"/")
+
+
+__all__ = ["Book", "CheckpointError", "GitError", "Limits", "Plan", "Wanted"]
