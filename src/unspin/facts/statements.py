@@ -58,6 +58,7 @@ _REGEX_AFTER = pattern(r"[(,=:\[!&|?{};]|=>|&&|\|\||[!=]==?|=~|!~|->|return|and|
 _JOINS_NEXT = pattern(r"=|===?|!==?|&&|\|\||\.|=>|:=|\+|\?\.|::|and|or|not")
 _STARTS_JOINED = pattern(r"\s*(?=\.(?!\d)[A-Za-z_]|\?\.|&&|\|\||\|>|::|->|===?\s|!==?\s|[?:]\s\S)")
 _OPENS_BLOCK = pattern(r"\s*(?=\{\s*$)", MULTILINE)  # the brace of a block on a line of its own
+_ROW = pattern(r"\{\s*[\w\"']+[ \t]*:[ \t][^\r\n]*,[ \t\r]*$", MULTILINE)  # no block begins with `a: 1,`
 _LITERAL_AFTER = pattern(
     r"[=(\[,:?+$]|:=|\|\||&&|\.\.\.|return|import|export|const|let|var|default|yield|await|in|of|case"
     r"|typeof|from"
@@ -179,6 +180,8 @@ def read(text: str, language: str) -> Text:
                 joined = _STARTS_JOINED.match(text, pos)
                 if not joined and last[1] != "," and language in ("js", "braces", "literals"):
                     joined = _OPENS_BLOCK.match(text, pos)
+                    if joined and _is_whole(current, language, row=bool(_ROW.match(text, joined.end()))):
+                        joined = None
                 if joined:
                     pos = joined.end()
                     continue
@@ -324,6 +327,16 @@ def read(text: str, language: str) -> Text:
         else:
             put(OPERATOR, value, at)
     return out
+
+
+def _is_whole(statement: Statement, language: str, row: bool) -> bool:
+    """Whether a brace on the next line begins another statement; `row`: it begins with `name: value,`."""
+    kind, last = statement.tokens[-1]
+    if kind == BLOCK or statement.tokens[0][1] == "{":
+        return True
+    if kind in (STRING, NUMBER) or last == "}":
+        return not _opens_block(statement, [], language)
+    return row and last == ")"
 
 
 def _opens_block(current: "Statement | None", brackets: "list[str]", language: str) -> bool:
