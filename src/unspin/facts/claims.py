@@ -594,9 +594,7 @@ class _Reader:
                         return 0
                 paths.append(path)
                 end = place + 1
-            elif token.kind == "mark" and (token.text not in ",&+'’/" or (token.text == "," and not paths)):
-                break
-            elif not paths and token.low in ("so", "because", "which", "where", "who", "that"):
+            elif self._ends_object(token, found=bool(paths)):
                 break
         if not paths or self._clause_blocked(begin, end):
             return 0
@@ -605,6 +603,12 @@ class _Reader:
         for path in paths if verb != "move" else paths[:1]:
             self._add(FILE, path, verb, begin, end)
         return end
+
+    @staticmethod
+    def _ends_object(token: _Token, *, found: bool) -> bool:
+        if token.kind == "mark":
+            return token.text not in ",&+'’/" or (token.text == "," and not found)
+        return not found and token.low in ("so", "because", "which", "where", "who", "that")
 
     def _goes_on(self, end: int, place: int) -> bool:
         return all(each.text in (",", "&", "and", "+") for each in self.tokens[end:place])

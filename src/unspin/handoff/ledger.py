@@ -31,6 +31,7 @@ _KEEPING = frozenset(
     )
 )
 _COMMITTING = frozenset(("commit", "push"))  # hooks of the repository may run checks in these
+_CHECKLESS = frozenset(("chmod", "chown", "ln", "tar", "unzip", "zip", "psql", "sqlite3", "redis-cli", "open", "gh"))
 _GIT = re.compile(r"\bgit((?: +-[-\w]+(?:[= ][^\s-]\S*)?)*) +([a-z][a-z-]*)")
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*(?:\"|\Z)|'[^']*(?:'|\Z)|<<-?\s*['\"]?\w[\s\S]*\Z")
 
@@ -186,6 +187,10 @@ class Ledger:
         """Tell whether a command after a moment may have changed files that nobody can name."""
         return bool(self.opaque) and self.opaque[-1] > at
 
+    def changed_since(self, at: int) -> bool:
+        """Tell whether files of the project have changed after a moment, or may have."""
+        return bool(self.edited_since(at)) or self.maybe_edited_since(at)
+
     def maybe_checked_since(self, at: int) -> bool:
         """Tell whether something after a moment may have run checks that nobody saw."""
         return bool(self.hiding) and self.hiding[-1] > at
@@ -237,7 +242,8 @@ class Ledger:
         if record.get("opaque") and not (git and git <= _KEEPING):
             self.opaque.append(at)
         if action == SHELL:
-            if "run" in checks or git & _COMMITTING or (record.get("opaque") and not checks and not git):
+            unseen = record.get("opaque") and not checks and not git and not _runs_no_checks(record.get("label", ""))
+            if "run" in checks or git & _COMMITTING or unseen:
                 self.hiding.append(at)
         elif action not in (EDIT, READ, WAIT, NOTE, ASK, AGENT):  # a subagent's own calls are in the record
             self.hiding.append(at)
@@ -302,7 +308,20 @@ def _counts(change: Change) -> bool:
 
 def git_words(label: str) -> set[str]:
     """Return what a command line asks of git, what stands in quotes left out: ``{"add", "commit"}``."""
-    return {match[2] for match in _GIT.finditer(_QUOTED.sub(" ", label))} if "git" in label else set()
+    return {match[2] for match in _GIT.finditer(unquoted(label))} if "git" in label else set()
+
+
+def unquoted(label: str) -> str:
+    """Return a command line without what stands in quotes and without what follows a heredoc."""
+    return _QUOTED.sub(" ", label)
+
+
+def _runs_no_checks(label: str) -> bool:
+    """Tell whether a line, although it may change files, can hold no check: an installation, `chmod`."""
+    words = label.split()
+    if len(label) >= EXCERPT or not words:
+        return False
+    return (words[0] in _CHECKLESS and "&&" not in label and ";" not in label) or read_line(label).role == "install"
 
 
 def _folders(label: str) -> list[str | None]:
