@@ -45,6 +45,7 @@ class Client:
         self.cwd = str(self.project)
         self.calls = 0
         self.said: list[str] = []
+        self.checkpoints = False  # take them: tests of other things need no snapshots
         if settings:
             (self.project / "unspin.toml").write_text(settings)
 
@@ -61,6 +62,8 @@ class Client:
         }
         os.environ.pop("CLAUDE_PROJECT_DIR", None)
         answer = live.handle(self.agent, json.loads(json.dumps(payload)), self.store)
+        if answer.checkpoint is not None and self.checkpoints:
+            answer.checkpoint.take(os.path.dirname(self.store.path))
         answered = Answered(answer.stdout, answer.stderr, answer.status)
         if answered.line:
             self.said.append(answered.line)

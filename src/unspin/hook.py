@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
 
+    from unspin import live
+
 
 def main(agent: str = "claude-code", *, plugin: bool = False) -> None:
     """Answer the payload on stdin as ``agent`` and end the process.
@@ -59,7 +61,8 @@ def _answer(agent: str, out: int, *, plugin: bool) -> int:
     if agent not in agents.AGENTS:
         raise ValueError(f"unknown agent {agent!r}; known: {', '.join(agents.AGENTS)}")
     try:
-        answer = live.handle(agent, payload, Store(state_folder()))  # left open: closing costs a sync of the disk
+        store = Store(state_folder())
+        answer = live.handle(agent, payload, store)  # left open: closing costs a sync of the disk
     except StoreError as error:
         if not error.locked or payload.get("hook_event_name") == "PreToolUse":
             raise
@@ -67,11 +70,22 @@ def _answer(agent: str, out: int, *, plugin: bool) -> int:
         return 0
     if answer.stdout:
         _write(out, answer.stdout)
+    if answer.checkpoint is not None:
+        store.close()  # what SQLite holds must not go with a process into another
+        _take(answer.checkpoint)
     if plugin:
         return 0
     if answer.stderr:
         _write(2, answer.stderr)
     return answer.status
+
+
+def _take(checkpoint: live.Checkpointing) -> None:
+    """Take a checkpoint beside the agent; a tree that takes long is done when this process has gone."""
+    from unspin.checkpoint.taking import beside
+    from unspin.paths import state_folder
+
+    beside(lambda: checkpoint.take(state_folder()), checkpoint.wait)
 
 
 def _keep_for_later(agent: str, data: bytes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 
 from unspin import agents, config, records
 from unspin.agents import protection
@@ -18,18 +19,74 @@ from unspin.paths import state_folder
 from unspin.spool import Spool
 from unspin.store import Store, StoreError
 
+_WAIT_FOR_PASS, _WAIT_FOR_MESSAGE = 2.0, 0.5  # seconds that a hook waits for a checkpoint
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
     from unspin.agents import Answer, Incoming
-    from unspin.guard import Response
+    from unspin.events import Event
+    from unspin.guard import Response, Settings
     from unspin.store import Session
 
 
+class Checkpointing:
+    """A checkpoint that a payload asks for: of which project and session, and how long the hook may wait for it."""
+
+    __slots__ = ("began", "command", "event_index", "passed", "project", "session", "settings", "wait", "why")
+
+    def __init__(
+        self,
+        project: str,
+        session: str,
+        settings: Settings,
+        wait: float,
+        *,
+        passed: bool,
+        event_index: int,
+        command: str = "",
+        why: str = "",
+    ):
+        self.project = project
+        self.session = session
+        self.settings = settings
+        self.wait = wait
+        self.passed = passed
+        self.event_index = event_index
+        self.command = command
+        self.why = why
+        self.began = time.time_ns()  # what changes later is not what the check saw
+
+    def take(self, state_folder: str) -> None:
+        """Take it now. A folder of which no checkpoints are kept is no fault."""
+        from unspin.checkpoint import book
+        from unspin.checkpoint.place import Refused
+        from unspin.store import patiently
+
+        try:
+            kept = book.Book(self.project, lambda: patiently(state_folder), book.limits_of(self.settings), state_folder)
+        except Refused:
+            return
+        kept.take(
+            book.Wanted(
+                book.PASSED if self.passed else book.MESSAGE,
+                self.session,
+                event_index=self.event_index,
+                command=self.command,
+                working=self.passed and not self.why,
+                why=self.why or ("" if self.passed else book.NO_CHECK),
+                before=self.began,
+            )
+        )
+
+
 def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> Answer:
-    """Answer one payload. Whatever goes wrong is raised: the caller lets the agent go on."""
+    """Answer one payload. Whatever goes wrong is raised: the caller lets the agent go on.
+
+    The answer also names the checkpoint that is to be taken; whoever gives the answer does that after.
+    """
     protocol = agents.load(agent)
     own = store is None
     store = store or Store(state_folder())
@@ -52,6 +109,7 @@ def handle(agent: str, payload: dict[str, Any], store: Store | None = None) -> A
         if incoming is None:
             return agents.Answer()
         answer: Answer = protocol.answer(incoming, responses)
+        answer.checkpoint = incoming.checkpoint
         return answer
     finally:
         if own:
@@ -143,10 +201,13 @@ def observe(
     runs = store.take_check_runs(project) if wrapped else []
     for each in wrapped:
         each.recorded = tuple(reversed(runs))
+    guard.know_checkpoint(working=session is not None and store.has_working(session.id))
     responses = []
     kept: list[records.Record] = []
     for event in incoming.events:
         responses += guard.observe(event)
+        if guard.settings["checkpoints.enabled"] and not late:
+            incoming.checkpoint = _checkpoint_after(event, guard, incoming, project) or incoming.checkpoint
         for judged in guard.judged:
             kept += records.of_round(judged, guard.reader.place)
         if isinstance(event, (Message, Compaction)):
@@ -167,6 +228,27 @@ def observe(
     cwd = session.cwd if session and incoming.subagent else incoming.cwd
     save(store, incoming.session, agent, project, cwd, guard)
     return [response for response in responses if response.kind != NONE]
+
+
+def _checkpoint_after(event: Event, guard: Guard, incoming: Incoming, project: str) -> Checkpointing | None:
+    """Return the checkpoint that an event asks for: at a passed check, and when the person speaks."""
+    done = guard.passed
+    if done is not None:
+        return Checkpointing(
+            project,
+            incoming.session,
+            guard.settings,
+            _WAIT_FOR_PASS,
+            passed=True,
+            event_index=done.event_index,
+            command=done.command,
+            why=done.why,
+        )
+    if isinstance(event, Message) and event.by_person and not incoming.subagent:
+        return Checkpointing(
+            project, incoming.session, guard.settings, _WAIT_FOR_MESSAGE, passed=False, event_index=guard.index
+        )
+    return None
 
 
 def restore(store: Store, project: str, session: Session | None, *, keep: bool = True) -> Guard:

@@ -7,8 +7,10 @@ short excerpts. The file is readable by its owner only.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sys
 import time
 
 from unspin.flags import lower_flag, raise_flag
@@ -113,6 +115,33 @@ def record_fault(folder: str, place: str, text: str) -> None:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             with open(path, "a", encoding="utf-8", errors="replace") as file:
                 file.write(f"{time.time():.0f}\t{place}\t{' '.join(text.split())[:500]}\n")
+
+
+@contextlib.contextmanager
+def patiently(folder: str, seconds: float = 5.0) -> Iterator[Store]:
+    """Open the store for one transaction; wait up to ``seconds`` for a hook that holds it."""
+    end = time.monotonic() + seconds
+    while True:
+        store = None
+        try:
+            store = Store(folder)
+            store.__enter__()
+            break
+        except StoreError as error:
+            if store:
+                store.close()
+            if not error.locked or time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+    try:
+        yield store
+    except BaseException:
+        store.__exit__(*sys.exc_info())
+        raise
+    else:
+        store.__exit__(None, None, None)
+    finally:
+        store.close()
 
 
 class Session:

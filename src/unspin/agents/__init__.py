@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
+    from typing import Any
 
     from unspin.events import Event
 
@@ -42,7 +43,7 @@ class Known:
 class Incoming:
     """A hook's payload, read: whose session it is, what happened, and where the agent stands."""
 
-    __slots__ = ("carries", "cwd", "event", "events", "fresh", "project", "session", "subagent")
+    __slots__ = ("carries", "checkpoint", "cwd", "event", "events", "fresh", "project", "session", "subagent")
 
     def __init__(self, session: str, project: str, cwd: str, event: str, events: list[Event], *, fresh: bool = False):
         self.session = session
@@ -52,18 +53,23 @@ class Incoming:
         self.events = events
         self.carries = False  # an answer to it can bring a line to the main agent
         self.subagent = False  # its folder is not that of the main agent
+        self.checkpoint: Any = None  # what is to be kept of the work tree after it (``live.Checkpointing``)
         self.fresh = fresh  # the session's history is gone (the person cleared it)
 
 
 class Answer:
-    """What a hook process says: exit status 2 is for a decided block and nothing else."""
+    """What a hook process says: exit status 2 is for a decided block and nothing else.
 
-    __slots__ = ("status", "stderr", "stdout")
+    ``checkpoint`` is what is to be kept of the work tree after it was said.
+    """
+
+    __slots__ = ("checkpoint", "status", "stderr", "stdout")
 
     def __init__(self, stdout: str = "", stderr: str = "", status: int = 0):
         self.stdout = stdout
         self.stderr = stderr
         self.status = status
+        self.checkpoint: Any = None
 
 
 def load(name: str, part: str = "") -> ModuleType:

@@ -11,6 +11,7 @@ import json
 import os
 import time
 
+from unspin import paths
 from unspin.checkpoint import place as places
 from unspin.checkpoint import restore
 from unspin.checkpoint.git import GitError, look
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from unspin.checkpoint.place import Place
+    from unspin.facts.reading import Values
     from unspin.checkpoint.snapshots import Change, Snapshot
     from unspin.store import Checkpoint, Rollback, Store
 
@@ -33,6 +35,8 @@ PASSED, MESSAGE, BEFORE_ROLLBACK, BEFORE_UNDO = "passed check", "message", "befo
 #: States of a rollback.
 BEGUN, DONE, UNDONE = "begun", "done", "undone"
 
+#: Why a checkpoint is not working.
+NO_CHECK = "no check passed on it"
 CHANGED_MEANWHILE = "files changed after the check had ended"
 
 
@@ -50,6 +54,16 @@ class Limits:
         self.days = days
         self.megabytes = megabytes
         self.max_file_mb = max_file_mb
+
+
+def limits_of(settings: Values) -> Limits:
+    """Return the limits that the settings name."""
+    return Limits(
+        settings["checkpoints.keep"],
+        settings["checkpoints.keep_days"],
+        settings["checkpoints.keep_mb"],
+        settings["checkpoints.max_file_mb"],
+    )
 
 
 class Wanted:
@@ -102,8 +116,8 @@ class Book:
     taken. Raises ``place.Refused`` for a folder of which no checkpoints are kept.
     """
 
-    def __init__(self, folder: str, opened: Opened, limits: Limits | None = None):
-        self.place: Place = places.find(folder)
+    def __init__(self, folder: str, opened: Opened, limits: Limits | None = None, state_folder: str = ""):
+        self.place: Place = places.find(folder, state_folder or paths.state_folder())
         self.limits = limits or Limits()
         self.snapshots = Snapshots(self.place, max_file_bytes=self.limits.max_file_mb * 1_000_000)
         self._opened = opened
@@ -234,8 +248,8 @@ class Book:
             restore.sweep(self.place.root, last.paths)
             present = self.snapshots.take()
             plan = self._plan(target, present, ())
-            paths = set(last.paths)
-            plan.changes = [each for each in plan.changes if each.path in paths]
+            touched = set(last.paths)
+            plan.changes = [each for each in plan.changes if each.path in touched]
             plan.undoes = last
             if not told(plan):
                 return Outcome(plan, restore.Restored(), None)
@@ -243,7 +257,7 @@ class Book:
             return self._carry_out(plan, safety, safety, undoes=last.id)
 
     def _enter_safety(self, present: Snapshot, reason: str, session: str) -> Checkpoint:
-        entered = self._enter(present, Wanted(reason, session))
+        entered = self._enter(present, Wanted(reason, session, why=NO_CHECK))
         assert entered is not None
         return entered
 
@@ -276,16 +290,16 @@ class Book:
         return first if all(meant.get(path) == state for path, state in since.items()) else safety
 
     def _carry_out(self, plan: Plan, safety: Checkpoint, origin: Checkpoint, *, undoes: int) -> Outcome:
-        paths = [each.path for each in plan.changes]
+        touched = [each.path for each in plan.changes]
         folders: dict[str, int] = plan.undoes.folders if plan.undoes else {}
         if origin is not safety:  # what the interrupted one had changed is undone with it
-            known = set(paths)
-            paths += [
+            known = set(touched)
+            touched += [
                 each.path for each in self.snapshots.changes(origin.tree, plan.target.tree) if each.path not in known
             ]
         with self._opened() as store:
             number = store.begin_rollback(
-                self.place.root, target=plan.target.id, safety=origin.id, paths=paths, undoes=undoes
+                self.place.root, target=plan.target.id, safety=origin.id, paths=touched, undoes=undoes
             )
         done = restore.apply(
             self.snapshots, plan.changes, modes=plan.target.modes, began=plan.present.began, folders=folders

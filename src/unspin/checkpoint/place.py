@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from unspin.facts.digest import digest_bytes
-from unspin.paths import state_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,14 +24,14 @@ class Place:
 
     __slots__ = ("common_folder", "git_folder", "root", "store")
 
-    def __init__(self, root: str, git_folder: str = "", common_folder: str = ""):
+    def __init__(self, root: str, state_folder: str, git_folder: str = "", common_folder: str = ""):
         self.root = root
         self.git_folder = git_folder
         self.common_folder = common_folder or git_folder
-        self.store = os.path.join(state_folder(), "checkpoints", digest_bytes(os.fsencode(root)))
+        self.store = os.path.join(state_folder, "checkpoints", digest_bytes(os.fsencode(root)))
 
 
-def find(folder: str) -> Place:
+def find(folder: str, state_folder: str) -> Place:
     """Return the work tree that ``folder`` lies in: of its git repository, else the folder itself.
 
     Raises ``Refused`` for the root of the file system, the home folder and what holds it, and for a
@@ -44,13 +43,13 @@ def find(folder: str) -> Place:
     for each in _upwards(start):
         git_folder = _git_folder(each)
         if git_folder:
-            place = Place(each, git_folder, _common_folder(git_folder))
+            place = Place(each, state_folder, git_folder, _common_folder(git_folder))
             _refuse_home(place.root)
             return place
         if _is_bare(each):
             raise Refused(f"{each} is a git repository without a work tree: start in a work tree of it")
     _refuse_home(start)
-    return Place(start)
+    return Place(start, state_folder)
 
 
 def _refuse_home(root: str) -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
-import time
-from collections.abc import Iterator
 
 import click
 
@@ -15,7 +12,7 @@ from unspin.agents import installing
 from unspin.cli.show import ago, clean, tilde
 from unspin.guard.settings import KEYS
 from unspin.paths import state_folder
-from unspin.store import Session, Store, StoreError
+from unspin.store import Session, Store, patiently
 
 AGENT = click.argument("agent", type=click.Choice(list(agents.AGENTS)))
 JSON = click.option("--json", "as_json", is_flag=True, help="JSON for scripts.")
@@ -26,7 +23,6 @@ SESSION = click.option(
 DEFAULT, BY_COMMAND, UNREAD = "default", "unspin mode", "as long as a settings file cannot be read"
 RELEASE = "release"  # the response of a log entry that is no detection
 
-_PATIENCE = 5.0  # seconds a command waits for a store that a hook holds
 _SHORTEST = 8  # characters of an id shown
 _CANDIDATES = 5  # sessions named where an id is ambiguous
 
@@ -68,35 +64,9 @@ def here() -> str:
 # -- the store -------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def opened() -> Iterator[Store]:
+def opened() -> contextlib.AbstractContextManager[Store]:
     """Open the store for one transaction; wait a little for a hook that holds it."""
-    store = _patiently()
-    try:
-        yield store
-    except BaseException:
-        store.__exit__(*sys.exc_info())
-        raise
-    else:
-        store.__exit__(None, None, None)
-    finally:
-        store.close()
-
-
-def _patiently() -> Store:
-    end = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            store = Store(state_folder())
-            try:
-                return store.__enter__()
-            except StoreError:
-                store.close()
-                raise
-        except StoreError as error:
-            if not error.locked or time.monotonic() > end:
-                raise
-            time.sleep(0.05)
+    return patiently(state_folder())
 
 
 def store_remedy(error: Exception) -> str:

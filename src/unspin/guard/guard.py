@@ -22,8 +22,8 @@ from unspin.facts.digest import digest
 from unspin.facts.files import covers
 from unspin.facts.reading import Reader
 from unspin.facts.redact import redact
-from unspin.facts.step import Round, Step
-from unspin.guard import messages
+from unspin.facts.step import UNKNOWN, Round, Step
+from unspin.guard import messages, passes
 from unspin.guard.settings import MODES, Settings, SettingsError
 
 TYPE_CHECKING = False
@@ -141,6 +141,7 @@ class Guard:
         self.reader = Reader(self.settings, self._state["project"], self._state["reader"])
         self._state["reader"] = self.reader.state
         self.judged: list[Round] = []  # the rounds that the last event closed, as they were read
+        self.passed: passes.Pass | None = None  # what the last event says of the work tree
         self._rounds = {agent: [Step.load(each) for each in steps] for agent, steps in self._state["rounds"].items()}
         self._detectors = [
             each(self.settings, self._state["detectors"].get(each.rule))
@@ -195,6 +196,15 @@ class Guard:
         ]
         return sorted(found, key=lambda each: -int(each["count"]))
 
+    def know_checkpoint(self, *, working: bool) -> None:
+        """Take in whether the session has a working checkpoint: then a line can offer to go back to it."""
+        self._state["working_checkpoint"] = working
+
+    def rolled_back(self) -> None:
+        """Take in that files went back to an earlier state: a new episode begins."""
+        self._close_rounds()
+        self._spoken()
+
     def observe(self, event: Event) -> list[Response]:
         """Take one event; return the responses to it, mostly none.
 
@@ -202,7 +212,7 @@ class Guard:
         call with the message. ``halt``: refuse it and end the turn. ``none`` is for the log
         only. Raises ``TypeError`` for what is no event.
         """
-        self.judged = []
+        self.judged, self.passed = [], None
         if isinstance(event, ToolCall):
             return self._before(event)
         if isinstance(event, ToolResult):
@@ -258,10 +268,22 @@ class Guard:
                     self._passed(check)
             if step.command and not step.failed and not step.checks:
                 self._lift(step.command)
+        self._look_at_passes(steps, found)
         responses = self._respond(found, can_say=not spoke)
         if spoke:
             self._spoken()
         return responses
+
+    def _look_at_passes(self, steps: list[Step], found: list[Detection]) -> None:
+        """Say what the checks of a round tell of the work tree: of a tampered test nothing, until the person spoke."""
+        outcomes = self._state["outcomes"]
+        for step in steps:
+            for check in step.checks:
+                if check.outcome != UNKNOWN:
+                    outcomes[check.kind] = check.outcome
+        if any(each.rule == "tampering" for each in found):
+            self._state["tampered"] = True
+        self.passed = passes.read(steps, outcomes, tampered=self._state["tampered"])
 
     def _notice(self, event: Any) -> list[Detection]:
         return [found for detector in self._detectors for found in detector.observe(event)]
@@ -286,6 +308,7 @@ class Guard:
         self._state["episode"] += 1
         self._state["standing"] = {}
         self._state["said"] = {}
+        self._state["tampered"] = False
         self._state["kept"] = [each for each in self._state["kept"] if each["rule"] not in LOOP_RULES]
 
     def _passed(self, check: CheckResult) -> None:
@@ -527,6 +550,8 @@ def _initial() -> dict[str, Any]:
         "episode": 0,
         "passed": False,
         "passes": {},
+        "outcomes": {},
+        "tampered": False,
         "working_checkpoint": False,
         "reader": None,
         "detectors": {},

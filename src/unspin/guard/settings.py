@@ -29,7 +29,9 @@ _GENERAL: dict[str, tuple[str, Any, str]] = {
     "exempt.commands": ("texts", (), "beginnings of command lines that no loop rule looks at"),
     "checkpoints.enabled": ("flag", True, "keep checkpoints of the work tree"),
     "checkpoints.max_file_mb": ("count", 50, "larger files are left out of checkpoints"),
-    "checkpoints.keep": ("count", 100, "checkpoints kept"),
+    "checkpoints.keep": ("count", 100, "checkpoints kept of one work tree"),
+    "checkpoints.keep_days": ("count", 30, "days that a checkpoint is kept"),
+    "checkpoints.keep_mb": ("count", 2000, "megabytes that the checkpoints of one work tree may take"),
 }
 
 #: Key: (kind of value, default, meaning). Kinds: see ``_KINDS``.
