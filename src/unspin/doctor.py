@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import tempfile
@@ -79,12 +80,23 @@ def _entries(agent: str, client: ModuleType, project: str) -> Iterator[Finding]:
         for event, _, value in entries:
             found.setdefault(event, []).extend((path, hook) for hook in value["hooks"])
     install = f"unspin install {agent}"
+    plugin = client.plugin.enabled_in(project)
+    if plugin and not client.plugin.installed():
+        text = f"{plugin} enables unspin's plugin, but it is not installed"
+        yield Finding(NOTE, "plugin", text, "Install it, or take it out there.")
+        plugin = ""
     missing = [event for event in client.HOOKS if event not in found]
-    if len(missing) == len(client.HOOKS):
+    if plugin and not found:
+        yield Finding(OK, "plugin", f"it starts the hooks; enabled in {plugin}")
+        yield from _plugin_starts(client)
+        return
+    if not found:
         yield Finding(WRONG, "hooks", "unspin is not installed: no settings file starts it", f"Run: {install}")
         return
     if missing:
-        yield Finding(WRONG, "hooks", f"no hook for {', '.join(missing)}", f"Run: {install}")
+        yield Finding(
+            NOTE if plugin else WRONG, "hooks", f"no hook in the settings for {', '.join(missing)}", f"Run: {install}"
+        )
     twice = sorted({event for event, hooks in found.items() if len(hooks) > 1})
     if twice:
         places = sorted({path for event in twice for path, _ in found[event]})
@@ -97,25 +109,49 @@ def _entries(agent: str, client: ModuleType, project: str) -> Iterator[Finding]:
     hooks = {json.dumps(hook): hook for each in found.values() for _, hook in each}
     if not missing and not twice:
         yield Finding(OK, "hooks", f"installed once, {len(found)} events, in {next(iter(found.values()))[0][0]}")
+    gone = sorted({str(hook.get("command")) for hook in hooks.values() if not _can_be_run(hook)})
+    if plugin and (gone or missing):
+        yield Finding(OK, "plugin", f"it answers what these hooks cannot; enabled in {plugin}")
+        yield from _plugin_starts(client)
+    elif plugin:
+        yield Finding(OK, "plugin", f"enabled in {plugin} as well: it is silent, the settings' hooks are used")
     for hook in hooks.values():
-        yield from _starts(agent, hook, install)
-
-
-def _starts(agent: str, hook: dict[str, Any], install: str) -> Iterator[Finding]:
-    python = str(hook.get("command"))
-    if not os.access(python, os.X_OK):
+        if _can_be_run(hook):
+            yield Finding(OK, "interpreter", str(hook.get("command")))
+            yield from _answers(hook, f"Run: {install}")
+    for python in gone:
         yield Finding(
-            WRONG,
+            NOTE if plugin else WRONG,
             "interpreter",
-            f"{python} is gone: unspin is silent, the agent goes on",
+            f"{python} is gone: {'this hook' if plugin else 'unspin'} is silent, the agent goes on",
             f"Run: {install}",
         )
-        return
-    yield Finding(OK, "interpreter", python)
+
+
+def _can_be_run(hook: dict[str, Any]) -> bool:
+    return os.access(str(hook.get("command")), os.X_OK)
+
+
+def _plugin_starts(client: ModuleType) -> Iterator[Finding]:
+    """Look at what the plugin finds: the program unspin on the PATH, and whether it answers."""
+    path = os.pathsep.join((os.environ.get("PATH", ""), os.path.expanduser("~/.local/bin")))
+    program = shutil.which("unspin", path=path)
+    hook = client.plugin.hook()
+    if program is None:
+        text = "there is no unspin on the PATH: the plugin is silent, the agent goes on"
+        yield Finding(WRONG, "plugin", text, "Install unspin for good: uv tool install, or pipx install.")
+    elif hook is None:
+        yield Finding(WRONG, "plugin", "its hooks cannot be read", "Install it again.")
+    else:
+        yield Finding(OK, "program", f"{program} (the client's own PATH may differ)")
+        yield from _answers(hook, "Install unspin and the plugin again")
+
+
+def _answers(hook: dict[str, Any], remedy: str) -> Iterator[Finding]:
     try:
         blocked, seconds, said = _synthetic_loop(hook)
     except (OSError, subprocess.SubprocessError) as error:
-        yield Finding(WRONG, "synthetic loop", f"the installed command cannot be run: {error}", f"Run: {install}")
+        yield Finding(WRONG, "synthetic loop", f"the installed command cannot be run: {error}", remedy)
         return
     if blocked:
         yield Finding(OK, "synthetic loop", f"answered with a block; {seconds * 1000:.0f} ms a hook")
@@ -124,14 +160,14 @@ def _starts(agent: str, hook: dict[str, Any], install: str) -> Iterator[Finding]
             WRONG,
             "synthetic loop",
             f"the installed command does not answer a loop with a block{f' ({said})' if said else ''}",
-            f"Run: {install}. If that does not help, see the faults below.",
+            f"{remedy.rstrip('.')}. If that does not help, see the faults below.",
         )
 
 
 def _synthetic_loop(hook: dict[str, Any]) -> tuple[bool, float, str]:
     """Feed three failing edits through a hook entry; return whether the fourth is refused, and seconds a hook."""
     with tempfile.TemporaryDirectory() as folder:
-        env = {**os.environ, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder}
+        env = {**os.environ, "XDG_STATE_HOME": folder, "XDG_CONFIG_HOME": folder, "CLAUDE_CONFIG_DIR": folder}
         env.pop("CLAUDE_PROJECT_DIR", None)
         base = {"session_id": "doctor", "cwd": folder, "transcript_path": ""}
         edit = {"file_path": f"{folder}/a.py", "old_string": "a", "new_string": "b"}
@@ -154,7 +190,11 @@ def _synthetic_loop(hook: dict[str, Any]) -> tuple[bool, float, str]:
                 env=env,
             )
         seconds = (time.monotonic() - began) / len(payloads)
-        return done.returncode == 2 and "Unspin:" in done.stderr, seconds, done.stderr.strip()[-200:]
+        blocked = done.returncode == 2 and "Unspin:" in done.stderr
+        blocked = blocked or (
+            done.returncode == 0 and '"permissionDecision": "deny"' in done.stdout
+        )  # the plugin's way
+        return blocked, seconds, done.stderr.strip()[-200:]
 
 
 def _text(path: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import stat
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "security.md").read_text("utf-8")
 NAMED = re.findall(r"`(test_\w+\.py)::(test_\w+)`", PAGE)
 
-SETTINGS = '{\n  "model": "x"\n}\n'
+SETTINGS = '{\n  "model": "x",\n  "enabledPlugins": {\n    "unspin@unspin": true\n  }\n}\n'
 
 
 def lines(heading: str) -> list[str]:
@@ -28,6 +29,15 @@ def lines(heading: str) -> list[str]:
     block = re.search(rf"^### {heading}\n.*?^```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     assert block is not None, f"docs/security.md has no list under {heading!r}"
     return block[1].splitlines()
+
+
+def plug_in(folder: Path) -> None:
+    """The plugin, as the client keeps one that is installed."""
+    copy = folder / "plugins" / "cache" / "unspin" / "unspin" / "0.1.0"
+    (copy / "hooks").mkdir(parents=True)
+    (copy / "hooks" / "hooks.json").write_text("{}")
+    installed = {"version": 2, "plugins": {"unspin@unspin": [{"scope": "user", "installPath": str(copy)}]}}
+    (folder / "plugins" / "installed_plugins.json").write_text(json.dumps(installed))
 
 
 @pytest.fixture
@@ -40,6 +50,7 @@ def watched(agent: Client, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> C
     settings = Path(claude_code_install.settings_path())
     settings.parent.mkdir()
     settings.write_text(SETTINGS)
+    plug_in(settings.parent)
     claude_code_install.plan_install(str(settings)).apply()
     (agent.project / "unspin.toml").write_text('mode = "guard"\n')
     (agent.project / "pyproject.toml").write_text('[tool.unspin]\nmode = "guard"\n')
@@ -86,6 +97,10 @@ def test_what_the_page_says_gets_through_gets_through(watched: Client, line: str
         (".claude/settings.local.json", None, '{"disableAllHooks": true}'),
         (".claude/settings.json", None, '{"disableAllHooks": true}'),
         ("link.json", None, "{}"),
+        ("~/.claude/settings.json", '"unspin@unspin": true', '"unspin@unspin": false'),
+        (".claude/settings.local.json", None, '{"enabledPlugins": {"unspin@unspin": false}}'),
+        ("~/.claude/plugins/installed_plugins.json", None, "{}"),
+        ("~/.claude/plugins/cache/unspin/unspin/0.1.0/hooks/hooks.json", None, "{}"),
     ],
 )
 def test_the_edit_tools_are_kept_out(watched: Client, name: str, old: str | None, new: str) -> None:
@@ -99,8 +114,30 @@ def test_other_edits_of_the_same_files_are_let_through(watched: Client) -> None:
     settings = claude_code_install.settings_path()
     assert watched.before(watched.edit(settings, '"model": "x"', '"model": "y"')).status == 0
     assert watched.before(watched.edit("pyproject.toml", "a", "b")).status == 0
+    other = '"enabledPlugins": {\n    "other@market": true,\n    "unspin@unspin"'
+    assert watched.before(watched.edit(settings, '"enabledPlugins": {\n    "unspin@unspin"', other)).status == 0
+    assert watched.before(watched.write(os.path.expanduser("~/.claude/plugins/cache/other/x/1/README.md"), "x")).status == 0
+    for line in ("claude plugin list", "claude plugin disable other", "claude plugin install unspin@unspin --help"):
+        assert watched.before(watched.bash(line)).status == 0, line
     allow = '{"permissions": {"allow": ["Bash(ls:*)"]}}'
     assert watched.before(watched.write(".claude/settings.local.json", allow)).status == 0
+
+
+def test_with_the_plugin_alone_it_is_kept_as_the_hooks_are(watched: Client) -> None:
+    settings = Path(claude_code_install.settings_path())
+    claude_code_install.plan_uninstall(str(settings)).apply()
+    assert settings.read_text() == SETTINGS
+    refused = [
+        watched.edit(str(settings), "true", "false"),
+        watched.edit(str(settings), "unspin@unspin", "other"),
+        watched.write(str(settings), "{}"),
+        watched.write(str(settings), "{"),
+        watched.bash("echo '{}' > ~/.claude/settings.json"),
+        watched.bash("rm ~/.claude/settings.json"),
+    ]
+    for call in refused:
+        assert watched.before(call).status == 2, call
+    assert watched.before(watched.edit(str(settings), '"model": "x"', '"model": "y"')).status == 0
 
 
 def test_what_is_stored_is_the_persons_alone(agent: Client, tmp_path: Path) -> None:

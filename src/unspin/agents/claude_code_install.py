@@ -6,6 +6,7 @@ import json
 import os
 import sys
 
+from unspin.agents import claude_code_plugin as plugin
 from unspin.agents import json_text
 from unspin.agents.claude_code import HOOKS
 from unspin.agents.claude_code_files import MARK, settings_files, settings_path
@@ -15,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ("HOOKS", "settings_files", "settings_path")
+__all__ = ("HOOKS", "plugin", "settings_files", "settings_path")
 
 _TIMEOUT = 10  # seconds
 

@@ -95,19 +95,29 @@ def made_here(path: str) -> bool:
 
 
 class Installed:
-    """Whether an agent starts unspin: ``state``, the settings ``files`` that do it, and the ``problem`` if any."""
+    """Whether an agent starts unspin: ``state``, the settings ``files`` that do it, and the ``problem`` if any.
 
-    __slots__ = ("agent", "files", "problem", "state")
+    ``plugin`` is the settings file that enables unspin's plugin, empty where none does.
+    """
 
-    def __init__(self, agent: str, state: str, files: list[str], problem: str):
+    __slots__ = ("agent", "files", "plugin", "problem", "state")
+
+    def __init__(self, agent: str, state: str, files: list[str], problem: str, plugin: str = ""):
         self.agent = agent
         self.state = state
         self.files = files
         self.problem = problem
+        self.plugin = plugin
 
     def as_mapping(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {"agent": self.agent, "state": self.state, "files": self.files, "problem": self.problem}
+        return {
+            "agent": self.agent,
+            "state": self.state,
+            "files": self.files,
+            "plugin": self.plugin,
+            "problem": self.problem,
+        }
 
 
 def look(agent: str, client: ModuleType, project: str) -> Installed:
@@ -115,6 +125,7 @@ def look(agent: str, client: ModuleType, project: str) -> Installed:
     files: list[str] = []
     seen: dict[str, int] = {}
     problems: list[str] = []
+    plugin = client.plugin.enabled_in(project) if client.plugin.installed() else ""
     for path in client.settings_files(project):
         try:
             text = read_settings(path)
@@ -133,15 +144,16 @@ def look(agent: str, client: ModuleType, project: str) -> Installed:
             files.append(path)
         for event, _, group in entries:
             seen[event] = seen.get(event, 0) + len(group["hooks"])
-            problems += [f"{each} is gone, run: unspin install {agent}" for each in _gone(group)]
+            if not plugin:  # else it answers where these cannot
+                problems += [f"{each} is gone, run: unspin install {agent}" for each in _gone(group)]
     missing = [event for event in client.HOOKS if event not in seen]
-    if not files:
+    if not files and not plugin:
         return Installed(agent, MISSING, [], problems[0] if problems else "")
-    if missing:
+    if missing and not plugin:
         problems.append(f"no hook for {', '.join(missing)}, run: unspin install {agent}")
-    if max(seen.values()) > 1:
+    if max(seen.values(), default=0) > 1:
         problems.append(f"installed more than once ({', '.join(files)}); see: unspin doctor")
-    return Installed(agent, BROKEN if problems else INSTALLED, files, problems[0] if problems else "")
+    return Installed(agent, BROKEN if problems else INSTALLED, files, problems[0] if problems else "", plugin)
 
 
 def _gone(group: dict[str, Any]) -> list[str]:

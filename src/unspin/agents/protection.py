@@ -37,9 +37,9 @@ def forbidden(call: ToolCall, project: str, client: ModuleType) -> str:
     ``client`` is the agent's ``_install`` module: it knows its settings files and our
     entries in them, which must stay.
     """
-    folders, files = _protected(project)
+    folders, files = _protected(project, client)
     clients = [real_path(path) for path in client.settings_files(project)]
-    guarded = [path for path in clients if client.entries(_read(path))]
+    guarded = [path for path in clients if client.entries(text := _read(path)) or client.plugin.switch(text)]
     real = [call.real_paths.get(path, real_path(path)) for path in written_paths(call)]
     if any(_touches(path, folders, files) for path in real):
         return SETTINGS
@@ -54,9 +54,9 @@ def forbidden(call: ToolCall, project: str, client: ModuleType) -> str:
     return ""
 
 
-def _protected(project: str) -> tuple[list[str], list[str]]:
+def _protected(project: str, client: ModuleType) -> tuple[list[str], list[str]]:
     """Return the folders of which nothing may change, and the single files."""
-    folders = []
+    folders = [real_path(path) for path in client.plugin.own_files()]
     for find in (state_folder, config_folder):
         try:
             folders.append(real_path(find()))
@@ -88,7 +88,7 @@ def _forbidden_line(
     blind = line.polls or not _BLIND.isdisjoint(words)
     if not blind and (line.harmless or (line.role == "vcs" and not line.writes)):
         return ""
-    if _speaks_of_commands(call.command) or (line.role == "install" and {"unspin", "uninstall"} <= set(words)):
+    if _speaks_of_commands(call.command, client) or (line.role == "install" and {"unspin", "uninstall"} <= set(words)):
         return COMMAND
     for write in line.writes:
         path = real_path(absolute(_expanded(write.path), call.cwd)) if write.path else ""
@@ -97,7 +97,7 @@ def _forbidden_line(
         taken = write.change in ("delete", "move")
         if path and taken and _contains(path.removesuffix("/*"), folders, [*files, *guarded]):
             return SETTINGS
-        if path in guarded or (path in clients and (not write.text or client.switched_off(write.text))):
+        if path in guarded or (path in clients and (not write.text or _switches_off(client, write.text))):
             return SETTINGS
         if path.endswith("pyproject.toml") and "unspin" in f"{write.text}{write.script}":
             return SETTINGS
@@ -110,7 +110,8 @@ def _forbidden_line(
         return SETTINGS
     if line.role != "vcs" and any(place in call.command for place in places):
         return SETTINGS
-    switch = "disableAllHooks" in call.command and line.role != "vcs"
+    plugin = "enabledPlugins" in call.command and "unspin" in call.command
+    switch = (plugin or "disableAllHooks" in call.command) and line.role != "vcs"
     return SETTINGS if switch and not (line.writes and all(write.path for write in line.writes)) else ""
 
 
@@ -122,9 +123,11 @@ def _is_persons(words: list[str]) -> bool:
     return operands[0] not in _ASKING or len(words) > 1
 
 
-def _speaks_of_commands(text: str) -> bool:
+def _speaks_of_commands(text: str, client: ModuleType) -> bool:
     """Tell whether a line that the parser could not follow into names one of the person's commands."""
-    words = "".join(char if char.isalnum() or char in "-_./" else " " for char in text).split()
+    words = "".join(char if char.isalnum() or char in "-_./@" else " " for char in text).split()
+    if client.plugin.takes_away(words):
+        return True
     names = [at for at, word in enumerate(words) if word.rpartition("/")[2] == "unspin"]
     if any(_is_persons(words[at + 1 : at + 4]) for at in names):
         return True
@@ -140,12 +143,18 @@ def _expanded(path: str) -> str:
 
 
 def _disarms(client: ModuleType, path: str, old: str | None, new: str) -> bool:
-    """Tell whether an edit of a client's settings takes our entries away, or switches all hooks off."""
+    """Tell whether an edit of a client's settings takes our entries or plugin away, or switches all hooks off."""
     before = _read(path)
     after = new if old is None else before.replace(old, new, 1)
     if client.entries(before) and client.entries(after) != client.entries(before):
         return True
-    return bool(client.switched_off(after)) and not client.switched_off(before)
+    if client.plugin.switch(before) and not client.plugin.switch(after):
+        return True
+    return _switches_off(client, after) and not _switches_off(client, before)
+
+
+def _switches_off(client: ModuleType, text: str) -> bool:
+    return bool(client.switched_off(text)) or client.plugin.switch(text) is False
 
 
 def _read(path: str) -> str:

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: What a command line, and what the path of an edit has to speak of to be worth a look.
-_IN_COMMAND = ("unspin", ".claude", "disableAllHooks", ".local", ".config", "XDG_", "CLAUDE_CONFIG")
+_IN_COMMAND = ("unspin", "claude", "disableAllHooks", ".local", ".config", "XDG_", "CLAUDE_CONFIG")
 _IN_PATH = ("unspin", ".claude")
-_IN_TEXT = ("disableAllHooks", "tool.unspin")
+_IN_TEXT = ("disableAllHooks", "enabledPlugins", "tool.unspin")
 
 
 def worth_a_look(payload: Mapping[str, Any]) -> bool:

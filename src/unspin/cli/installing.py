@@ -117,6 +117,9 @@ def _say_left(agent: str) -> None:
     found = installing.look(agent, agents.load(agent, "_install"), _here())
     if found.files:
         click.echo(f"Still installed: {', '.join(map(show.tilde, found.files))}")
+    if found.plugin:
+        click.echo(f"Still installed: the plugin, in {show.tilde(found.plugin)}: claude plugin uninstall unspin")
+    if found.files or found.plugin:
         return
     left = [
         (what, folder)

@@ -126,7 +126,10 @@ def surroundings(page: Page, report: dict[str, Any]) -> None:
     page.hang("project", tilde(report["project"]), style="bold")
     for each in report["hooks"]:
         name = f"{each['agent']}: " if len(report["hooks"]) > 1 else ""
-        files = f" ({', '.join(map(tilde, each['files']))})" if each["files"] else ""
+        places = list(map(tilde, each["files"]))
+        if each["plugin"]:
+            places.append("the plugin beside it is silent" if places else f"as a plugin, in {tilde(each['plugin'])}")
+        files = f" ({', '.join(places)})" if places else ""
         if each["state"] == "installed":
             page.hang("hooks", f"{name}installed{files}")
         elif each["state"] == "broken":
