@@ -415,7 +415,7 @@ class _Reader:
         if not {"build", "type"}.isdisjoint(subject.kinds):
             size = self._phrase(at, _whole("compiling"), 5)
             if size:
-                subject.kinds = ["build|type" if each == "type" else each for each in subject.kinds]
+                subject.kinds = ["type|build" if each == "type" else each for each in subject.kinds]
                 return "pass", size
         return "", 0
 

@@ -27,8 +27,16 @@ STALE = "stale"
 UNVERIFIED = "unverified"
 CONTRADICTED = "contradicted"
 
+_HIDDEN = {"masked": "exit status hidden", "": "outcome unknown"}
 _NAMES = {"test": "test run", "build": "build", "lint": "lint run", "type": "type check"}
-_ABOUT = {"test": "tests", "build": "build", "lint": "lint", "type": "types", "build|type": "compiles"}
+_ABOUT = {
+    "test": "tests",
+    "build": "build",
+    "lint": "lint",
+    "type": "types",
+    "build|type": "compiles",
+    "type|build": "types",
+}
 
 #: Kinds of check whose commands often do the work of another kind as well: nothing is "not run" beside them.
 _INCLUDED_IN = {"test": (), "build": ("test", "type"), "type": ("build", "test", "lint"), "lint": ("build", "type")}
@@ -43,7 +51,8 @@ _WHOLE_TARGETS = frozenset(
 _PARTIAL = re.compile(
     r"\s-(?:k|t|run|g|w)(?:[ =]|\Z)|\bpytest\b.{0,150}\s-m[ =]|\bcargo\b.{0,150}\s-p[ =]|::"
     r"|\s--(?:grep|filter|testNamePattern|test-name-pattern|testPathPatterns?|package|workspace|project|only|lf"
-    r"|last-failed|tests|run|test|scope|target|related|changed|onlyChanged|findRelatedTests|bin|lib|doc|shard)(?:[ =]|\Z)"
+    r"|last-failed|tests|run|test|scope|target|related|changed|onlyChanged|findRelatedTests|bin|lib|doc"
+    r"|shard)(?:[ =]|\Z)"
 )
 
 
@@ -117,7 +126,11 @@ def _judge(claim: Claim, ledger: Ledger) -> Tag | None:
 
 def _check(claim: Claim, ledger: Ledger) -> Tag | None:
     kinds = claim.subject.split("|")
-    every = [run for run in ledger.runs if run.kind in kinds and run.hidden != "refused"]
+    ran = {run.kind for run in ledger.runs if run.hidden != "refused"}
+    meant = next((kind for kind in kinds if kind in ran), "")
+    if kinds == ["type", "build"] and meant == "build":
+        return None  # a build may leave the types unread
+    every = [run for run in ledger.runs if run.kind == meant and run.hidden != "refused"]
     runs = _in_scope(every, claim)
     if not runs:
         return _not_run(claim, kinds, ledger) if not every and claim.holds else None
@@ -127,10 +140,10 @@ def _check(claim: Claim, ledger: Ledger) -> Tag | None:
         certain = known is last and known.outcome == FAILED and not ledger.changed_since(known.at)
         return _tag(claim, VERIFIED, "", last) if certain else None
     if known is None:
-        return _tag(claim, UNVERIFIED, last.hidden or "outcome unknown", last)
+        return _tag(claim, UNVERIFIED, _HIDDEN.get(last.hidden, last.hidden), last)
     edits = ledger.edited_since(known.at)
     if known is not last and (known.outcome == FAILED or edits):
-        return _tag(claim, UNVERIFIED, last.hidden or "outcome unknown", last)
+        return _tag(claim, UNVERIFIED, _HIDDEN.get(last.hidden, last.hidden), last)
     if known.outcome == FAILED:
         if ledger.maybe_checked_since(known.at):
             return None

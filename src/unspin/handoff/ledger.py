@@ -243,7 +243,8 @@ class Ledger:
             self.opaque.append(at)
         if action == SHELL:
             unseen = record.get("opaque") and not checks and not git and not _runs_no_checks(record.get("label", ""))
-            if "run" in checks or git & _COMMITTING or unseen:
+            cut = bool(git) and len(record.get("label", "")) >= EXCERPT  # what stands behind it may be a commit
+            if "run" in checks or git & _COMMITTING or cut or unseen:
                 self.hiding.append(at)
         elif action not in (EDIT, READ, WAIT, NOTE, ASK, AGENT):  # a subagent's own calls are in the record
             self.hiding.append(at)
