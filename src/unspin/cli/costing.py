@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DAY, MODEL, SESSION, PROJECT = "day", "model", "session", "project"
 
 _SPANS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_SPAN = re.compile(r"(\d{1,6})([mhdw])")
+_SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
 _NAMED = 5  # sessions or files named in one message
 _SHORT = 8  # characters of a session's id shown
 _HEADS = ("messages", "input", "output", "cache write", "cache read", "cost")
@@ -201,7 +201,7 @@ def _show(found: counting.Report, reading: counting.Reading, prices: counting.Pr
 
 def _label(by: str, key: str, row: Row) -> str:
     if by == SESSION:
-        return f"{key[:_SHORT] or '?'}  {row.last[:10]}  {show.fit_end(_folder(row), 24)}"
+        return f"{show.clean(key[:_SHORT]) or '?'}  {show.clean(row.last[:10])}  {show.fit_end(_folder(row), 24)}"
     if by == PROJECT:
         return show.fit_end(_folder(row), 40)
     return show.fit(show.clean(key), 40) or "?"

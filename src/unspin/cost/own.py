@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from typing import Any
 
 from unspin.cost.prices import FIGURES
@@ -29,11 +28,13 @@ def read(folder: str) -> dict[str, dict[str, float]]:
     Raises :class:`PriceError`, in one line.
     """
     path = os.path.join(folder, NAME)
+    if not os.path.lexists(path):
+        return {}
+    import tomllib
+
     try:
         with open(path, "rb") as file:
             tables = tomllib.load(file)
-    except FileNotFoundError:
-        return {}
     except (OSError, ValueError) as error:
         raise PriceError(f"{path}: it cannot be read as TOML ({error}). Mend it, or remove it.") from None
     try:

@@ -2,7 +2,7 @@
 
 What was seen of the files, and decided:
 
-- A line holds one content block; the lines of one message repeat its id, its request id and its ``usage``. In the
+- A line holds one content block; the lines of one message repeat its id, its request's and its ``usage``. In the
   usage only ``output_tokens`` differs: it grows while the message streams, older clients never write its end. The
   line with the most of it stands for the message.
 - Forked sessions, and resumed ones of older clients, repeat their parent's lines with ids and times as they were.
@@ -17,7 +17,6 @@ What was seen of the files, and decided:
 
 from __future__ import annotations
 
-import gzip
 import os
 import zlib
 from collections.abc import Iterable, Iterator
@@ -30,10 +29,11 @@ from unspin.cost.prices import Usage
 SYNTHETIC = "<synthetic>"  # lines that the client made itself: errors, interruptions
 
 _MARK = b'"output_tokens"'  # stands in every usage, and in a string never with quotes like these around it
-_BLOCK = 8 << 20
+_BLOCK = 256 << 10
 _LONGEST = 64 << 20  # bytes of a line that is still read
 _HEAD = 16 << 10
 _NAMES = (".jsonl", ".jsonl.gz")
+_UNREADABLE = (OSError, EOFError, zlib.error)
 
 # -- files -----------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class _Tools(msgspec.Struct, gc=False):
 
 
 class _Usage(msgspec.Struct, gc=False):
-    output_tokens: _Count = 0
+    output_tokens: _Count | None = 0
     input_tokens: _Count | None = 0
     cache_read_input_tokens: _Count | None = 0
     cache_creation_input_tokens: _Count | None = 0
@@ -143,6 +143,7 @@ class _Line(msgspec.Struct, gc=False, rename="camel"):
     timestamp: str | None = None
     session_id: str | None = None
     request_id: str | None = None
+    request_ref: str | None = None  # newer clients' own, where the provider tells none
     request_session_id: str | None = None
     forked_from: _Origin | None = None
     is_sidechain: bool | None = None
@@ -158,6 +159,13 @@ class _Progress(msgspec.Struct, gc=False):
 class _Kind(msgspec.Struct, gc=False):
     type: str = ""
 
+
+_KINDS = ("assistant", "progress")
+_NO_ID = "\x00"  # in the place of a request's id
+
+#: What a message's lines come to: by id and request, with the time of the first of them.
+_Kept = dict[tuple[str, str], tuple[str, _Line, _Message, _Usage]]
+_BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 _decode = msgspec.json.Decoder(_Line).decode
 _decode_progress = msgspec.json.Decoder(_Progress).decode
@@ -187,24 +195,23 @@ class Reading:
         self.unread: list[tuple[str, str]] = []  # files, and why
         self._seen: set[int] = set()
         self._main: set[int] = set()
+        self._buffer = bytearray(_BLOCK)
 
     def messages(self, files: Iterable[Transcript]) -> Iterator[Message]:
         """Yield the messages of these files that no earlier call has, those of the file that was begun first."""
         for file in sorted(files, key=_begun):
             try:
                 kept = self._of_file(file.path)
-            except (OSError, EOFError, zlib.error) as error:
+            except _UNREADABLE as error:
                 self.unread.append((file.path, getattr(error, "strerror", "") or str(error)))
                 continue
             yield from self._new(file, kept)
 
-    def _new(
-        self, file: Transcript, kept: dict[tuple[str, str], tuple[str, _Line, _Message, _Usage]]
-    ) -> Iterator[Message]:
+    def _new(self, file: Transcript, kept: _Kept) -> Iterator[Message]:
         seen, main = self._seen, self._main
         main.update(hash(key[0]) for key, each in kept.items() if not each[1].is_sidechain and key[1] != _NO_ID)
         for key, (when, line, message, used) in kept.items():
-            known = hash(key)
+            known = hash(key if key[1] else (key[0], when))  # an id alone may be a proxy's that begins anew each time
             if known in seen or (line.is_sidechain and hash(key[0]) in main):
                 continue
             seen.add(known)
@@ -219,56 +226,66 @@ class Reading:
                 file.subagent or bool(line.is_sidechain) or line.type == "progress",
             )
 
-    def _of_file(self, path: str) -> dict[tuple[str, str], tuple[str, _Line, _Message, _Usage]]:
-        kept: dict[tuple[str, str], tuple[str, _Line, _Message, _Usage]] = {}
+    def _of_file(self, path: str) -> _Kept:
+        kept: _Kept = {}
         with _open(path) as stream:
-            for block in self._blocks(stream):
-                view = memoryview(block)
-                at = block.find(_MARK)
-                while at >= 0:
-                    end = block.find(b"\n", at)
-                    if end < 0:
-                        end = len(block)
-                    try:
-                        line = _decode(view[block.rfind(b"\n", 0, at) + 1 : end])
-                        if line.type == "progress":
-                            line = _unwrapped(line)
-                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                        self.skipped += _was_message(view[block.rfind(b"\n", 0, at) + 1 : end])
-                    else:
-                        message = line.message
-                        if message and (used := message.usage) and line.type in _KINDS and message.model != SYNTHETIC:
-                            key = (message.id, line.request_id or "") if message.id else (repr(used), _NO_ID)
-                            if not message.id:
-                                key = (f"{line.timestamp} {key[0]}", _NO_ID)
-                            known = kept.get(key)
-                            if known is None:
-                                kept[key] = (line.timestamp or "", line, message, used)
-                            elif used.output_tokens > known[3].output_tokens:
-                                kept[key] = (known[0], line, message, used)
-                    at = block.find(_MARK, end)
+            for text in self._lines(stream):
+                try:
+                    line = _decode(text)
+                    if line.type == "progress":
+                        line = _unwrapped(line)
+                except _BROKEN:
+                    self.skipped += _was_message(text)
+                    continue
+                message = line.message
+                if not message or not (used := message.usage) or line.type not in _KINDS or message.model == SYNTHETIC:
+                    continue
+                key = (
+                    message.id or f"{line.timestamp} {used}",
+                    (line.request_id or line.request_ref or "") if message.id else _NO_ID,
+                )
+                known = kept.get(key)
+                if known is None:
+                    kept[key] = (line.timestamp or "", line, message, used)
+                elif (used.output_tokens or 0) > (known[3].output_tokens or 0):
+                    kept[key] = (known[0], line, message, used)
         return kept
 
-    def _blocks(self, stream: IO[bytes]) -> Iterator[bytes]:
-        """Yield the stream in blocks of whole lines, a line that is longer than anything sensible left out."""
-        rest = b""
-        while block := stream.read(_BLOCK):
-            cut = block.rfind(b"\n") + 1
-            if cut:
-                whole = block if cut == len(block) else block[:cut]
-                yield rest + whole if rest else whole
-                rest = block[cut:]
-            elif len(rest) < _LONGEST:
-                rest += block
-            else:
-                self.skipped += 1
-                rest = b"\x00"  # what is left of the line is not read as one either
-        if rest:
-            yield rest
-
-
-_KINDS = ("assistant", "progress")
-_NO_ID = "\x00"
+    def _lines(self, stream: IO[bytes]) -> Iterator[memoryview]:
+        """Yield the lines that hold a usage, each in a buffer that the next ones overwrite."""
+        buffer, view = self._buffer, memoryview(self._buffer)
+        kept, lost = 0, False
+        while True:
+            if kept == len(buffer):
+                if kept < _LONGEST:
+                    buffer = bytearray(kept * 2)
+                    buffer[:kept] = view
+                    self._buffer, view = buffer, memoryview(buffer)
+                else:  # no sensible line is as long: what is left of it is not read either
+                    self.skipped += not lost
+                    kept, lost = 0, True
+            got = stream.readinto(view[kept:])  # type: ignore[attr-defined]
+            end = kept + got
+            cut = buffer.rfind(b"\n", 0, end) + 1 if got else end
+            begin = 0
+            if lost and got:
+                begin = buffer.find(b"\n", 0, end) + 1
+                lost = not begin
+                kept = 0 if lost else kept
+                if lost:
+                    continue
+            at = buffer.find(_MARK, begin, cut)
+            while at >= 0:
+                stop = buffer.find(b"\n", at, cut)
+                if stop < 0:
+                    stop = cut
+                yield view[buffer.rfind(b"\n", begin, at) + 1 or begin : stop]
+                at = buffer.find(_MARK, stop, cut)
+            if not got:
+                return
+            kept = end - cut
+            if kept and cut:
+                view[:kept] = view[cut:end]
 
 
 def _unwrapped(line: _Line) -> _Line:
@@ -278,6 +295,7 @@ def _unwrapped(line: _Line) -> _Line:
         return inner
     inner.type = "progress"
     inner.timestamp = inner.timestamp or line.timestamp
+    inner.request_ref = inner.request_ref or line.request_ref
     inner.forked_from, inner.request_session_id = line.forked_from, line.request_session_id
     inner.session_id, inner.cwd = line.session_id, line.cwd
     return inner
@@ -287,7 +305,7 @@ def _was_message(line: memoryview) -> bool:
     """Return whether a line that could not be read was a model message, as far as can be told."""
     try:
         return _decode_kind(line).type == "assistant"
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except _BROKEN:
         return True  # no JSON at all: cut off, or damaged
 
 
@@ -297,7 +315,7 @@ def _counts(used: _Usage) -> Usage:
     hour = min(hour, written)
     return Usage(
         used.input_tokens or 0,
-        used.output_tokens,
+        used.output_tokens or 0,
         used.cache_read_input_tokens or 0,
         written - hour,
         hour,
@@ -307,7 +325,11 @@ def _counts(used: _Usage) -> Usage:
 
 
 def _open(path: str) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb", buffering=0)  # type: ignore[return-value]
+    if path.endswith(".gz"):
+        import gzip
+
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return open(path, "rb", buffering=0)
 
 
 def _begun(file: Transcript) -> tuple[str, bool, float, str]:
@@ -318,6 +340,6 @@ def _begun(file: Transcript) -> tuple[str, bool, float, str]:
             head = stream.read(_HEAD)
         at = head.find(b'"timestamp":"')
         began = head[at + 13 : at + 37].decode("ascii", "replace") if at >= 0 else ""
-    except (OSError, EOFError, zlib.error):
+    except _UNREADABLE:
         pass
     return began or "~", file.subagent, file.changed, file.path
