@@ -12,7 +12,11 @@ import click
 
 import unspin
 from unspin.agents.installing import InstallError
-from unspin.cli import common, costing, deciding, installing, looking, running
+from unspin.checkpoint.book import CheckpointError
+from unspin.checkpoint.git import GitError
+from unspin.checkpoint.place import Refused
+from unspin.checkpoint.snapshots import Busy
+from unspin.cli import common, costing, deciding, installing, looking, rewinding, running
 from unspin.guard.settings import SettingsError
 from unspin.paths import state_folder
 from unspin.store import StoreError, record_fault
@@ -30,6 +34,9 @@ COMMANDS: tuple[click.Command, ...] = (
     deciding.mode,
     deciding.forget,
     running.check,
+    rewinding.checkpoints,
+    rewinding.diff,
+    rewinding.rollback,
     costing.cost,
 )
 
@@ -56,7 +63,7 @@ class _Commands(click.Group):
             return None
         except (StoreError, sqlite3.Error) as error:
             raise common.Problem(common.store_remedy(error)) from error
-        except (SettingsError, InstallError) as error:
+        except (SettingsError, InstallError, Refused, Busy, GitError, CheckpointError) as error:
             raise common.Problem(str(error)) from error
         except OSError as error:
             about = f"{error.filename}: " if error.filename else ""

@@ -21,7 +21,7 @@ SESSION = click.option(
 )
 
 DEFAULT, BY_COMMAND, UNREAD = "default", "unspin mode", "as long as a settings file cannot be read"
-RELEASE = "release"  # the response of a log entry that is no detection
+RELEASE, ROLLBACK = "release", "rollback"  # the responses of log entries that are no detections
 
 _SHORTEST = 8  # characters of an id shown
 _CANDIDATES = 5  # sessions named where an id is ambiguous

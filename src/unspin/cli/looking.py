@@ -153,7 +153,7 @@ def log(session: str, everything: bool, verbose: bool, as_json: bool) -> None:
     """Show what was noticed and what was done about it.
 
     Oldest first, one line an entry: time, response, rule, file, cause. The responses: logged (not
-    said), nudge, block, halt, release. SESSION is a session's id or how it begins; without it,
+    said), nudge, block, halt, release, rollback. SESSION is a session's id or how it begins; without it,
     this folder's sessions.
     """
     with common.opened() as store:
@@ -168,7 +168,7 @@ def log(session: str, everything: bool, verbose: bool, as_json: bool) -> None:
         each["evidence"] = json.loads(each["evidence"])
     if as_json:
         for each in found:
-            if each["response"] != common.RELEASE:
+            if each["response"] not in (common.RELEASE, common.ROLLBACK):
                 click.echo(json.dumps(each))
     elif verbose:
         show.log_fully(show.Page(), found, length)

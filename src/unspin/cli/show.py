@@ -15,7 +15,7 @@ from rich.text import Text
 from unspin.detect import LOOP_RULES
 
 _LABEL = 10  # columns of the labels of a report
-_COLOURS = {"nudge": "yellow", "block": "red", "halt": "red", "release": "green", "none": "dim"}
+_COLOURS = {"nudge": "yellow", "block": "red", "halt": "red", "release": "green", "rollback": "green", "none": "dim"}
 _STATES = {"ok": "green", "note": "yellow", "wrong": "red"}
 
 
@@ -106,7 +106,7 @@ def fit(text: str, width: int) -> str:
 def fit_end(text: str, width: int) -> str:
     """Return text cut to a width, the beginning left out: a file's name stands at its end."""
     if cell_len(text) <= width:
-        return text
+        return str(text)
     while text and cell_len(text) > width - 1:
         text = text[1:]
     return f"…{text}"
@@ -266,7 +266,7 @@ def _repeats(entries: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:
     """Return entries with how often each came running: the same refusal is one line."""
     found: list[tuple[dict[str, Any], int]] = []
     for entry in entries:
-        if found and entry["response"] in ("block", "halt", "release"):
+        if found and entry["response"] in ("block", "halt", "release", "rollback"):
             last, times = found[-1]
             if all(entry[key] == last[key] for key in ("session", "identity", "response", "message")):
                 found[-1] = (last, times + 1)
@@ -288,6 +288,8 @@ def cause(entry: dict[str, Any]) -> str:
         return refused[1]
     said = loop[1] if loop else _SENTENCE.match(text)[0]  # type: ignore[index]
     own = f'"{entry["file"]}"'
+    if entry["response"] == "rollback":
+        return str(text)
     if entry["response"] == "release":
         return said.partition(": ")[0].removeprefix("released ")
     about = [each for each in re.findall(r'"[^"]*"', said) if each != own]
