@@ -1,6 +1,6 @@
 """``make bench``: prints tables of medians and ratios, all measured in this one run.
 
-    python benchmarks/run.py [--quick] [--profile] [--only hook,peers,core,store,parsing] [--json FILE]
+    python benchmarks/run.py [--quick] [--profile] [--only hook,peers,core,store,parsing,cost] [--json FILE]
 
 What the tables mean stands in docs/benchmarks.md.
 """
@@ -21,7 +21,16 @@ import peers
 import stages
 from harness import Report, load, machine
 
-PARTS = {"hook": hook_latency.run, "peers": peers.run, "core": core.run, "store": growth.run, "parsing": parsing.run}
+import cost
+
+PARTS = {
+    "hook": hook_latency.run,
+    "peers": peers.run,
+    "core": core.run,
+    "store": growth.run,
+    "parsing": parsing.run,
+    "cost": cost.run,
+}
 
 
 def main(arguments: list[str]) -> int:
