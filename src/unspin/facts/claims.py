@@ -26,7 +26,7 @@ DEED = "deed"  # something else was done: committed, pushed, deployed, installed
 
 _MAX_LOOK = 12  # tokens in which a subject has to end
 _TOKEN = re.compile(
-    rf"(`+{CODED}+`+)|({QUOTED}+)|(\d[\d,]*\s?/\s?\d[\d,]*(?![\w/.]))|([^\W_][\w'’./+#%@\\-]*|[./~@_][\w@./~\\-]*\w)|(\S)"
+    rf"(`+{CODED}+`+)|({QUOTED}+)|(\d[\d,]*\s?/\s?\d[\d,]*(?![\w/.]))|(\d{{1,3}}(?:,\d{{3}})+(?![\w,])|[^\W_][\w'’./+#%@\\-]*|[./~@_][\w@./~\\-]*\w)|(\S)"
 )
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+\Z|\d{1,9}\Z")
 _RATIO = re.compile(r"([\d,]{1,11})\s?/\s?([\d,]{1,11})\Z")
@@ -251,6 +251,7 @@ class _Reader:
         end = at + size
         if not self._may_follow(end):
             return 0
+        self._aside(end, subject)  # "All tests pass (12/12)"
         if verb == "pass" and subject.total is not None and subject.count != subject.total:
             verb = "fail"
         self._claim_checks(begin, end, subject, verb)
@@ -286,6 +287,8 @@ class _Reader:
                     at += size
                     continue
                 end = at + size + further if after else at + size
+                if self.tokens[end - 1].low in ("files", "file", "suites", "suite", "runs"):
+                    count = total = None  # of something else than tests
                 self._take(subject, kind, words, count, total)
                 return end
             if token.kind == "ratio":
@@ -387,7 +390,7 @@ class _Reader:
                 break
             token = self.tokens[at]
             size = self._phrase(at, _whole("adverbs"), 3)
-            if size:
+            if size and self._phrase(at, _whole("passing"), 5) <= size:
                 subject.whole = subject.whole or token.low == "all"
                 at += size
             elif token.text in _LINKS or (token.text == "," and self._low(at + 1) in ("all", "both")):
@@ -505,7 +508,7 @@ class _Reader:
         if not size or at >= len(self.tokens) or self.tokens[at].text not in "(:—–-":
             return 0
         end = self._subject(at + 1, subject)
-        if not end or (end < len(self.tokens) and self.tokens[end].text not in ").;,"):
+        if not end or (end < len(self.tokens) and self.tokens[end].text not in ").;"):
             return 0
         self._claim_checks(begin, end, subject, "pass")
         return end
@@ -533,17 +536,25 @@ class _Reader:
     # -- what was done -----------------------------------------------------------------
 
     def _doer(self, at: int) -> int:
-        """Skip the agent's own "I have also"; what is left out is its own as well."""
+        """Skip the agent's own "I have also"; what is left out is its own as well, but in "were made and pushed"."""
         size = self._phrase(at, _whole("own"), 2)
+        if not size and at and self.tokens[at - 1].low == "and" and self._in_passive(at):
+            return len(self.tokens)
         at += size
         for _ in range(2):
             at += self._phrase(at, _whole("deed_adverbs"), 1)
         return at
 
+    def _in_passive(self, at: int) -> bool:
+        before = [token.low for token in self.tokens[max(0, at - 8) : at]]
+        return not {"were", "was", "been", "be", "is", "are", "gets"}.isdisjoint(before)
+
     def _ran(self, begin: int) -> int:
         """Read "ran `npm test`", "I ran the full test suite"."""
         at = self._doer(begin)
         size = self._phrase(at, _whole("ran"), 2)
+        if not size and at > begin and self.tokens[at - 1].low.endswith(("have", "'ve")):
+            size = self._phrase(at, _pattern("run", lambda: r"(?:re-?)?run\Z"), 1)
         if not size:
             return 0
         at += size
