@@ -204,12 +204,18 @@ def observe(
     guard.know_checkpoint(working=session is not None and store.has_working(session.id))
     responses = []
     kept: list[records.Record] = []
+    put: dict[int, str] = {}
     for event in incoming.events:
         responses += guard.observe(event)
         if guard.settings["checkpoints.enabled"] and not late:
             incoming.checkpoint = _checkpoint_after(event, guard, incoming, project) or incoming.checkpoint
+        if isinstance(event, ToolResult):
+            if event.call.edits:
+                put[event.position] = records.put_in(event)
+            kept += [said for said in (records.of_answer(event, guard.index),) if said]
         for judged in guard.judged:
-            kept += records.of_round(judged, guard.reader.place)
+            kept += records.of_round(judged, guard.reader.place, put)
+            put = {}
         if isinstance(event, (Message, Compaction)):
             kept.append(records.of_message(event, guard.index))
     if late:
@@ -220,6 +226,8 @@ def observe(
         responses += guard.observe(Opportunity())
     if not keep:
         return [response for response in responses if response.kind != NONE]
+    if incoming.begins:
+        incoming.context = store.take_handoff(project, session=incoming.session)
     store.record(incoming.session, kept)
     for response in responses:
         store.log(incoming.session, {**response.as_mapping(), "evidence": json.dumps(response.evidence)})

@@ -6,13 +6,15 @@ record is ``(event_index, kind, data)`` with plain data; its kinds stand in ``KI
 
 from __future__ import annotations
 
-from unspin.events import Compaction, Message
+from unspin.events import ASK, Compaction, Message
 from unspin.facts.redact import redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
+    from unspin.events import ToolResult
     from unspin.facts.files import Place
     from unspin.facts.step import CheckResult, Round, Step
 
@@ -24,11 +26,13 @@ MESSAGE, STEP, COMPACTION = "message", "step", "compaction"
 KINDS: dict[str, tuple[str, ...]] = {
     MESSAGE: ("text", "by_person"),
     STEP: ("tool", "label", "action", "agent", "failed", "refused", "opaque", "spoke", "failing", "error", "error_id",
-           "checks", "changes"),
+           "checks", "changes", "put"),
     COMPACTION: ("done",),
 }  # fmt: skip
 
 _LONGEST_MESSAGE = 600  # characters
+_LONGEST_LINE = 100  # of what an edit put in
+_MOST_LOOKED_AT = 4_000
 _SILENT = ("read", "wait", "note")  # actions that leave nothing behind when they succeed
 
 
@@ -40,16 +44,38 @@ def of_message(event: Message | Compaction, index: int) -> Record:
     return index, MESSAGE, {"text": text, "by_person": event.by_person}
 
 
-def of_round(judged: Round, place: Place) -> list[Record]:
-    """Return the records of a round: of the steps that ran something, changed something or failed."""
+def of_answer(event: ToolResult, index: int) -> Record | None:
+    """Return the record of what the person said through a call: an answer to the agent's question, a refusal."""
+    answered = event.call.action == ASK and not event.refused and not event.failed
+    if event.call.agent or not (answered or event.comment):
+        return None
+    text = event.output.rpartition("the user said:")[2] if event.comment else event.output
+    return of_message(Message(text.strip()), index)
+
+
+def put_in(event: ToolResult) -> str:
+    """Return the first line that an edit put into its file and that did not stand there before, shortened."""
+    for edit in event.call.edits:
+        before = set(map(str.strip, (edit.old or "").splitlines()))
+        for line in edit.new[:_MOST_LOOKED_AT].splitlines():
+            if line.strip() and line.strip() not in before:
+                return redact(line.strip()[: 4 * _LONGEST_LINE])[:_LONGEST_LINE]
+    return ""
+
+
+def of_round(judged: Round, place: Place, put: Mapping[int, str] | None = None) -> list[Record]:
+    """Return the records of a round: of the steps that ran something, changed something or failed.
+
+    ``put`` holds what edits put in (``put_in``), by the position of their calls.
+    """
     return [
-        (step.index, STEP, _of_step(step, judged.agent, place))
+        (step.index, STEP, _of_step(step, judged.agent, place, (put or {}).get(step.position, "")))
         for step in judged.steps
         if step.failed or step.checks or step.changes or step.spoke or step.action not in _SILENT
     ]
 
 
-def _of_step(step: Step, agent: str, place: Place) -> dict[str, Any]:
+def _of_step(step: Step, agent: str, place: Place, put: str) -> dict[str, Any]:
     """Return what is kept of a step; what is empty or false is left out."""
     data = {
         "tool": step.tool,
@@ -68,6 +94,7 @@ def _of_step(step: Step, agent: str, place: Place) -> dict[str, Any]:
             {"path": place.relative(each.path), "change": each.change, "refused": each.refused, "role": each.role}
             for each in step.changes
         ],
+        "put": put,
     }
     return {key: value for key, value in data.items() if value}
 

@@ -32,6 +32,7 @@ FAULTS_FILE = "faults.log"  # beside the store, for faults of the store itself
 _MAX_FAULTS_FILE = 200_000  # bytes
 _KEEP_CHECK_RUNS = 200
 _KEEP_RECORDS = 20_000  # events of one session
+_KEEP_HANDOFF = 7 * 86400  # seconds
 _KEEP_SECONDS = 180 * 86400  # a session without an event
 
 #: Migrations: the statements that bring a store from version N-1 to N.
@@ -264,13 +265,17 @@ class Store:
     stays true until it is written.
     """
 
-    def __init__(self, folder: str):
-        """Open the store in ``folder``, make it or bring it up to date; raise ``StoreError`` if that fails."""
+    def __init__(self, folder: str, *, read_only: bool = False):
+        """Open the store in ``folder``, make it or bring it up to date; raise ``StoreError`` if that fails.
+
+        ``read_only`` makes and changes nothing and waits for nobody: what is not as this
+        version wants it cannot be used then.
+        """
         self.path = os.path.join(folder, "state.db")
         self._folder = folder
         self._disarmed: list[str] = []  # sessions whose flags go with the commit
         try:
-            self._db = self._open(folder)
+            self._db = self._open_to_read() if read_only else self._open(folder)
         except (OSError, sqlite3.Error) as error:
             raise _unusable(self.path, error) from error
 
@@ -284,6 +289,15 @@ class Store:
         except BaseException:
             db.close()
             raise
+        return db
+
+    def _open_to_read(self) -> Any:
+        name = os.fsencode(self.path)
+        safe = "".join(chr(each) if chr(each).isalnum() and each < 128 else f"%{each:02x}" for each in name)
+        db = sqlite3.connect(f"file:{safe}?mode=ro", timeout=0, isolation_level=None, uri=True)
+        if db.execute("PRAGMA user_version").fetchone() != (VERSION,):
+            db.close()
+            raise StoreError(f"the store {self.path} is of another version than this unspin's ({VERSION})")
         return db
 
     def _prepare(self, db: Any) -> None:
@@ -448,6 +462,16 @@ class Store:
         for index, when, kind, data in rows:
             yield {"event_index": index, "time": when, "kind": kind, **json.loads(data)}
 
+    def newest_records(self, session: str, most: int) -> Iterator[dict[str, Any]]:
+        """Yield what ``records`` would, newest first: only what was run or changed, and at most so many."""
+        rows = self._db.execute(
+            "SELECT event_index, time, kind, data FROM record WHERE session = ? "
+            "AND (data LIKE '%\"changes\"%' OR data LIKE '%\"checks\"%') ORDER BY id DESC LIMIT ?",
+            (_storable(session), most),
+        )
+        for index, when, kind, data in rows:
+            yield {"event_index": index, "time": when, "kind": kind, **json.loads(data)}
+
     # -- checkpoints -------------------------------------------------------------------
 
     def add_checkpoint(self, **row: Any) -> Checkpoint:
@@ -527,6 +551,28 @@ class Store:
         id, target, safety, paths, state, undoes, folders = row
         names = [os.fsencode(name) for name in json.loads(paths)]
         return Rollback(id, target, safety, names, state, undoes, json.loads(folders))
+
+    # -- handoffs ----------------------------------------------------------------------
+
+    def keep_handoff(self, project: str, session: str, text: str) -> None:
+        """Keep a handoff for the next fresh session in a project's folder."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO handoff VALUES (?, ?, ?, ?)",
+            (_storable(project), _storable(session), time.time(), _storable(text)),
+        )
+
+    def take_handoff(self, project: str, *, session: str) -> str:
+        """Return and remove the handoff that waits for a session in a project's folder, empty if there is none.
+
+        Not a session's own, and none that waited for more than a week.
+        """
+        row = self._db.execute(
+            "SELECT session, time, text FROM handoff WHERE project = ?", (_storable(project),)
+        ).fetchone()
+        if row is None or row[0] == _storable(session):
+            return ""
+        self._db.execute("DELETE FROM handoff WHERE project = ?", (_storable(project),))
+        return row[2] if row[1] > time.time() - _KEEP_HANDOFF else ""
 
     # -- faults ------------------------------------------------------------------------
 

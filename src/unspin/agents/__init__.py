@@ -43,7 +43,19 @@ class Known:
 class Incoming:
     """A hook's payload, read: whose session it is, what happened, and where the agent stands."""
 
-    __slots__ = ("carries", "checkpoint", "cwd", "event", "events", "fresh", "project", "session", "subagent")
+    __slots__ = (
+        "begins",
+        "carries",
+        "checkpoint",
+        "context",
+        "cwd",
+        "event",
+        "events",
+        "fresh",
+        "project",
+        "session",
+        "subagent",
+    )
 
     def __init__(self, session: str, project: str, cwd: str, event: str, events: list[Event], *, fresh: bool = False):
         self.session = session
@@ -54,6 +66,8 @@ class Incoming:
         self.carries = False  # an answer to it can bring a line to the main agent
         self.subagent = False  # its folder is not that of the main agent
         self.checkpoint: Any = None  # what is to be kept of the work tree after it (``live.Checkpointing``)
+        self.begins = False  # a session with an empty context begins: what was handed off is given to it
+        self.context = ""  # what it is given
         self.fresh = fresh  # the session's history is gone (the person cleared it)
 
 

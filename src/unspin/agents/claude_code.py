@@ -157,6 +157,7 @@ def _session_start(incoming: Incoming, payload: Mapping[str, Any], known: Known)
     if source == "compact":
         incoming.events.append(ev.Compaction(done=True))
     incoming.fresh = source == "clear"
+    incoming.begins = source in ("startup", "clear") and not incoming.subagent
     tokens = payload.get("context_tokens")
     if isinstance(tokens, int) and tokens > 0:
         incoming.events.append(ev.ContextSize(tokens))
@@ -474,12 +475,19 @@ def answer(incoming: Incoming, responses: Sequence[Response]) -> Answer:
                 document.update({"continue": False, "stopReason": response.message})
             return Answer(json.dumps(document), response.message, 2)
         if response.kind == "nudge":
-            document = {
-                "systemMessage": response.message,
-                "hookSpecificOutput": {
-                    "hookEventName": incoming.event,
-                    "additionalContext": response.message,
-                },
-            }
-            return Answer(json.dumps(document))
+            said, given = response.message, "\n\n".join(each for each in (incoming.context, response.message) if each)
+            return Answer(json.dumps(_context(incoming.event, said, given)))
+    if incoming.context:
+        return Answer(json.dumps(_context(incoming.event, _HANDED_OFF, f"{_HANDED_OFF}\n\n{incoming.context}")))
     return Answer()
+
+
+_HANDED_OFF = "Unspin: an earlier session in this folder was handed off; this session has what was recorded of it."
+
+
+def _context(event: str, said: str, given: str) -> dict[str, Any]:
+    """Return an answer with a line for the person and a text for the model."""
+    return {
+        "systemMessage": said,
+        "hookSpecificOutput": {"hookEventName": event, "additionalContext": given},
+    }

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from unspin.checkpoint.place import Place
-    from unspin.facts.reading import Values
     from unspin.checkpoint.snapshots import Change, Snapshot
+    from unspin.facts.reading import Values
     from unspin.store import Checkpoint, Rollback, Store
 
     Opened = Callable[[], AbstractContextManager[Store]]

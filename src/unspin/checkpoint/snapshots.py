@@ -486,6 +486,16 @@ class Snapshots:
                 found.append((mode, identity, path))
         return found
 
+    def numbers(self, old: str, new: str) -> list[tuple[str, int | None, int | None]]:
+        """Return the lines added and removed by file; ``None`` for what is no text."""
+        found: list[tuple[str, int | None, int | None]] = []
+        for each in self._git.run("diff-tree", "-r", "-z", "--no-renames", "--numstat", old, new).split(b"\0"):
+            if each:
+                added, removed, path = each.split(b"\t", 2)
+                known = added.isdigit()
+                found.append((os.fsdecode(path), int(added) if known else None, int(removed) if known else None))
+        return found
+
     def files(self, tree: str) -> list[bytes]:
         """Return the paths of all files of a tree."""
         return [name for name in self._git.run("ls-tree", "-r", "-z", "--name-only", tree).split(b"\0") if name]

@@ -16,7 +16,7 @@ from unspin.checkpoint.book import CheckpointError
 from unspin.checkpoint.git import GitError
 from unspin.checkpoint.place import Refused
 from unspin.checkpoint.snapshots import Busy
-from unspin.cli import common, costing, deciding, installing, looking, rewinding, running
+from unspin.cli import common, costing, deciding, handing, installing, looking, rewinding, running
 from unspin.guard.settings import SettingsError
 from unspin.paths import state_folder
 from unspin.store import StoreError, record_fault
@@ -34,9 +34,11 @@ COMMANDS: tuple[click.Command, ...] = (
     deciding.mode,
     deciding.forget,
     running.check,
+    running.statusline,
     rewinding.checkpoints,
     rewinding.diff,
     rewinding.rollback,
+    handing.handoff,
     costing.cost,
 )
 

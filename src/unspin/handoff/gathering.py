@@ -1,0 +1,213 @@
+"""Gathers what a handoff is made of: records, log, checkpoints, the work tree as it is, and the cost.
+
+The one place of this room that reads anything. What cannot be read is left out and said;
+nothing in here changes a session or a file of the project.
+"""
+
+from __future__ import annotations
+
+import time
+
+from unspin.checkpoint.book import Book
+from unspin.checkpoint.git import GitError
+from unspin.checkpoint.place import Refused
+from unspin.checkpoint.snapshots import Busy
+from unspin.facts.step import FAILED, PASSED
+from unspin.handoff.document import Checked, Facts, Tried, counted
+from unspin.handoff.ledger import Ledger
+from unspin.records import STEP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import Any
+
+    from unspin.checkpoint.book import Limits
+    from unspin.checkpoint.snapshots import Snapshot
+    from unspin.store import Checkpoint, Session, Store
+
+_KINDS = ("test", "build", "type", "lint", "run")  # the order in which checks are told
+
+
+def gather(
+    session: Session,
+    opened: Callable[[], AbstractContextManager[Store]],
+    *,
+    limits: Limits | None,
+    cost: Callable[[str], str],
+) -> Facts:
+    """Return what is known of ``session``.
+
+    ``limits`` are those of checkpoints, ``None`` where they are off; ``cost`` says in words
+    what the session with this id cost, empty where that is not known.
+    """
+    with opened() as store:
+        records = list(store.records(session.id))
+        noticed = list(store.detections(session.id))
+    ledger = Ledger.from_records(records)
+    index = [each["event_index"] for each in records]
+    facts = Facts(
+        session.id,
+        session.project,
+        session.agent,
+        _moment(session.started),
+        _moment(session.updated),
+        _moment(time.time()),
+        asked=[(index[each.at - 1], each.text) for each in ledger.messages if each.by_person and each.text.strip()],
+        unseen=len(ledger.opaque),
+        errors=[(index[each.at - 1], each.count, each.text, each.kind) for each in ledger.open_errors() if each.text],
+        noticed=_noticed(noticed),
+        compactions=ledger.compactions,
+        cost=cost(session.id),
+    )
+    facts.tried = _tried(records, ledger)
+    tree = _Tree(session, opened, limits, facts)
+    facts.checks = [each for kind in _KINDS for each in _checked(kind, ledger, index, tree)]
+    tree.fill(ledger)
+    return facts
+
+
+def _noticed(log: list[dict[str, Any]]) -> list[tuple[int, str, str]]:
+    """Return what was noticed and done; what was only logged beside a line of the same round is left out."""
+    said = {each["event_index"] for each in log if each["response"] == "nudge"}
+    return [
+        (
+            each["event_index"],
+            "logged" if each["response"] == "none" else each["response"],
+            each["message"].removeprefix("Unspin: "),
+        )
+        for each in log
+        if each["response"] != "release" and not (each["response"] == "none" and each["event_index"] in said)
+    ]
+
+
+def _moment(when: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(when))
+
+
+# -- checks ----------------------------------------------------------------------------
+
+
+def _checked(kind: str, ledger: Ledger, index: list[int], tree: _Tree) -> list[Checked]:
+    """Return the last run of a kind of check, and the last one whose outcome is known where it is another."""
+    last, known = ledger.last_run(kind), ledger.last_known(kind)
+    runs = [each for each in (last, known if known is not last else None) if each is not None]
+    return [
+        Checked(
+            kind,
+            each.outcome,
+            each.command,
+            _moment(each.time),
+            index[each.at - 1],
+            tree.holds(index[each.at - 1], changed=ledger.changed_since(each.at), passed=each.outcome == PASSED),
+            hidden=each.hidden,
+            counts=counted(each.counts),
+        )
+        for each in runs
+    ]
+
+
+# -- what was tried --------------------------------------------------------------------
+
+
+def _tried(records: list[dict[str, Any]], ledger: Ledger) -> list[Tried]:
+    """Return, for each file whose edits failed and that no pass ended, what was put in and what it led to."""
+    attempts: dict[str, list[tuple[int, str, int, str]]] = {}
+    pending: dict[str, tuple[int, str]] = {}
+    for record in records:
+        if record["kind"] != STEP or record.get("agent"):
+            continue
+        at = record["event_index"]
+        for each in record.get("changes", ()):
+            if each.get("path") and not each.get("refused"):
+                pending[each["path"]] = (at, record.get("put", ""))
+        outcomes = {each["outcome"] for each in record.get("checks", ()) if each["kind"] != "lint"}
+        if FAILED in outcomes:
+            for path, (edit, put) in pending.items():
+                error = record.get("error") or record["label"]
+                attempts.setdefault(path, []).append((edit, put, at, error))
+            pending = {}
+        elif PASSED in outcomes:
+            pending, attempts = {}, {}
+    found = []
+    for path, file in ledger.files.items():
+        if attempts.get(path) or file.refused:
+            failing = len(attempts.get(path, ()))
+            found.append(Tried(path, file.changes, failing, file.refused, attempts.get(path, [])))
+    return sorted(found, key=lambda each: (-each.failing, -each.refused, each.file))
+
+
+# -- the work tree ---------------------------------------------------------------------
+
+
+class _Tree:
+    """The work tree as it is, beside the checkpoints of the session: where they are kept."""
+
+    def __init__(
+        self,
+        session: Session,
+        opened: Callable[[], AbstractContextManager[Store]],
+        limits: Limits | None,
+        facts: Facts,
+    ):
+        self._facts = facts
+        self._session = session
+        self._book: Book | None = None
+        self._now: Snapshot | None = None
+        self._of_session: list[Checkpoint] = []
+        self._all: list[Checkpoint] = []
+        if limits is None:
+            facts.notes.append("checkpoints are off: what changed is known from the record alone")
+            return
+        try:
+            self._book = Book(session.project, opened, limits)
+            self._now = self._book.present()
+            with opened() as store:
+                self._all = store.checkpoints(self._book.place.root)
+            self._of_session = [each for each in self._all if each.session == session.id]
+        except (Refused, GitError, Busy, OSError) as error:
+            facts.notes.append(f"the work tree could not be looked at: {error}")
+
+    def holds(self, event: int, *, changed: bool, passed: bool) -> str:
+        """Return what became of the tree since the check of an event."""
+        taken = next((each for each in reversed(self._of_session) if passed and each.event_index == event), None)
+        if taken and self._now and not taken.why.startswith("files changed"):
+            return "same" if taken.tree == self._now.tree else "changed"
+        return "changed" if changed else "same" if self._now is None else self._by_times(event)
+
+    def _by_times(self, event: int) -> str:
+        """Where no checkpoint shows the tree of a check: the record says that nothing changed, as far as it sees."""
+        later = [each for each in self._of_session if each.event_index >= event]
+        return "changed" if self._now and later and later[0].tree != self._now.tree else "same"
+
+    def fill(self, ledger: Ledger) -> None:
+        """Say what changed since the session's start, and what the last working checkpoint is."""
+        facts, start = self._facts, self._of_session[0] if self._of_session else None
+        if self._book and self._now and start:
+            facts.changed_by = f"Since {start.name} of {_moment(start.time)}, the session's first checkpoint"
+            for path, added, removed in self._book.snapshots.numbers(start.tree, self._now.tree):
+                facts.changed.append((path, "binary" if added is None else f"+{added} -{removed}"))
+            facts.changed.sort(key=lambda each: each[0])
+            total = len(facts.changed)
+            if total:
+                facts.changed_by += f", {total} {'file differs' if total == 1 else 'files differ'}"
+        else:
+            facts.changed_by = "By the record"
+            for path, file in sorted(ledger.files.items()):
+                if file.changes:
+                    by = ", ".join(sorted(file.by))
+                    facts.changed.append((path, f"{file.changes} {'edit' if file.changes == 1 else 'edits'} by {by}"))
+        self._working()
+
+    def _working(self) -> None:
+        working = next((each for each in reversed(self._all) if each.working), None)
+        if working is None or self._book is None or self._now is None:
+            return
+        differ = len(self._book.snapshots.changes(working.tree, self._now.tree))
+        now = f"{differ} {'file differs' if differ == 1 else 'files differ'} now" if differ else "the files are as then"
+        other = "" if working.session == self._session.id else " (of another session)"
+        self._facts.working = (
+            f"{working.name}{other}, {_moment(working.time)}, passed: {working.command}; {now}. "
+            f"Back to it: unspin rollback {working.name}"
+        )
