@@ -214,5 +214,8 @@ def _cut(text: str, masked: str, start: int, end: int, *, item: bool) -> Iterato
             stop -= 1
         if begin >= stop or stop - begin > MAX_SENTENCE:
             continue
+        title, colon, _ = masked[begin : min(stop, begin + 40)].partition(":")
+        if colon and _tells_of_plans(title):
+            continue
         words = _MARKS.sub(lambda match: " " * len(match[0]), masked[begin:stop])
         yield Sentence(begin, stop, words, item=item and begin == start)

@@ -131,10 +131,18 @@ def _blocked(masked: str) -> bool:
     """Tell whether a whole sentence claims nothing: a question, a condition, something hedged or hoped for."""
     if masked.rstrip(" \"'”’)*_").endswith("?"):
         return True
-    if _any("blocking").search(masked):
+    if _any("blocking").search(masked) or _opening().match(masked):
         return True
     soft = _any("softening").search(masked)
     return bool(soft and _any("softened").search(masked, soft.end()))
+
+
+def _opening() -> re.Pattern[str]:
+    """Return the pattern of how an instruction begins: "Then run ..."."""
+    return _pattern(
+        "opening",
+        lambda: rf"\W*(?:(?:then|next|now|finally|also|first),? )?(?:{one_of(words_of('imperatives'))})(?![\w:'’-])",
+    )
 
 
 class _Token:
@@ -393,7 +401,7 @@ class _Reader:
             if size and self._phrase(at, _whole("passing"), 5) <= size:
                 subject.whole = subject.whole or token.low == "all"
                 at += size
-            elif token.text in _LINKS or (token.text == "," and self._low(at + 1) in ("all", "both")):
+            elif token.text in _LINKS or self._leads_on(at):
                 at += 1
             elif token.text == "(":
                 further = self._aside(at, subject)
@@ -407,6 +415,17 @@ class _Reader:
             else:
                 break
         return at
+
+    def _leads_on(self, at: int) -> bool:
+        """Tell whether a comma or a tick is followed by what is said of the subject: ", all green", "✅ 12 passed"."""
+        if self.tokens[at].text == ",":
+            return self._low(at + 1) in ("all", "both")
+        if self.tokens[at].text not in _TICKS or at + 1 >= len(self.tokens):
+            return False
+        at += 1
+        token = self.tokens[at]
+        counted = token.kind == "ratio" or bool(_COUNT.match(token.text))
+        return counted or bool(self._phrase(at, _whole("passing"), 3)) or bool(self._phrase(at, _whole("adverbs"), 1))
 
     def _predicate(self, at: int, subject: _Subject) -> tuple[str, int]:
         size = self._phrase(at, _whole("passing"), 5)
@@ -444,7 +463,7 @@ class _Reader:
             return 0
         of_tests = re.search(r"\b(?:tests?|specs|suites?|pytest|jest|vitest)\b", self.sentence.masked, re.IGNORECASE)
         nothing_failed = re.search(r"\b(?:0|no|zero) (?:fail|skip)", self.sentence.masked, re.IGNORECASE)
-        if not of_tests and not nothing_failed:
+        if not of_tests and not nothing_failed and "test" not in map(_kind_of_command, self.code.values()):
             return 0
         subject.kinds = ["test"]
         verb = "fail" if subject.total is not None and subject.total != subject.count else "pass"
@@ -497,10 +516,10 @@ class _Reader:
         while at < len(self.tokens) and at < begin + 5 and self._may_open(self.tokens[at]):
             at += 1
         nouns = _pattern("checks", lambda: r"(?:checks|everything|validations?|verification|gates)\Z")
-        size = self._phrase(at, nouns, 1)
-        if not size:
+        if self._phrase(at, nouns, 1):
+            at += 1
+        elif at == begin or self._low(at - 1) != "all":
             return 0
-        at += 1
         subject = _Subject()
         at = self._between(at, subject)
         size = self._phrase(at, _whole("passing"), 4)
@@ -565,7 +584,8 @@ class _Reader:
                 if not _is_command(command) or self._clause_blocked(begin, end + 1):
                     return 0
                 self._add(RAN, command, "ran", begin, end + 1)
-                return end + 1
+                kind = _kind_of_command(command)
+                return self._and_it_passed(begin, end + 1, [kind] if kind else [])
             if token.kind != "word":
                 break
         subject = _Subject()
@@ -574,7 +594,26 @@ class _Reader:
             return 0
         for kind in subject.kinds:
             self._add(RAN, kind, "ran", begin, end, scope=tuple(subject.scope), whole=subject.whole, place=self.place)
-        return end
+        return self._and_it_passed(begin, end, subject.kinds, subject)
+
+    def _and_it_passed(self, begin: int, end: int, kinds: list[str], ran: _Subject | None = None) -> int:
+        """Read what is said of a run behind it: "and it passed", "— all green"; return where to go on."""
+        subject = _Subject()
+        subject.kinds = kinds
+        if ran is not None:
+            subject.scope, subject.whole = ran.scope, ran.whole
+        at = end
+        links = _pattern("links", lambda: r"(?:and|it|they|that|which|everything|all|both|:|,|-|—|–|→|\()\Z")
+        while at < min(len(self.tokens), end + 4) and links.match(self.tokens[at].low):
+            at += 1
+        if not kinds or at == end:
+            return end
+        at = self._between(at, subject)
+        verb, size = self._predicate(at, subject)
+        if not verb or not self._may_follow(at + size):
+            return end
+        self._claim_checks(begin, at + size, subject, verb)
+        return at + size
 
     def _file(self, begin: int) -> int:
         """Read "Created `a.py` and `b.py`", "fixed the total in src/cart.py", "Modified: `a.py`"."""
