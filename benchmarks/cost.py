@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from unspin import cost
 
 CCUSAGE = "20.0.24"
 _SECONDS = 120
+_TIMES = 4
+_SILENT = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost")
 _THEIRS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheCreationTokens", "totalCost")
 _WHEN = "2026-05-04T12:00:00.000Z"
@@ -39,6 +42,8 @@ def run(report: Report, folder: Path, *, quick: bool = False) -> None:
     ours = [str(Path(python()).with_name("unspin")), "cost", "--json"]
     theirs = {name: [*command, "claude", "daily", "--json", "--offline"] for name, command in peers.items()}
     _times(report, processes, ours, theirs, rounds=2 if quick else 15)
+    if not quick:
+        _larger(report, config, folder / "larger", processes, {"unspin cost --json": ours, **theirs})
     _one_session(report, config, rounds=2 if quick else 15)
     native = theirs.get("ccusage, its program")
     if native:
@@ -64,6 +69,42 @@ def _times(report: Report, processes: Processes, ours: list[str], theirs: dict[s
         report.aim(
             "unspin cost on one core, against ccusage's own program on one core", base / median(found[beside]), 1.0
         )
+
+
+def _larger(report: Report, config: Path, larger: Path, processes: Processes, commands: dict[str, list[str]]) -> None:
+    """The same transcripts several times over, each time as other messages: as one folder, and as one file."""
+    one = larger / "one file" / "projects" / "-shop" / "all.jsonl"
+    one.parent.mkdir(parents=True)
+    with one.open("wb") as whole:
+        for number in range(_TIMES):
+            for path in sorted(config.rglob("*.jsonl")):
+                text = path.read_bytes().replace(b'"msg_', b'"msg_%d' % number)
+                copy = larger / "many files" / "projects" / f"{path.parent.name}-{number}" / path.name
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(text)
+                whole.write(text)
+    rows = []
+    for kind in ("many files", "one file"):
+        processes.environment["CLAUDE_CONFIG_DIR"] = str(larger / kind)
+        found = interleave(
+            {name: lambda command=command: _alone(processes, command) for name, command in commands.items()}, 5
+        )
+        base = median(found["unspin cost --json"])
+        rows += [
+            [f"{kind}: {name}", median(times), spread(times), median(times) / base, _peak(processes, commands[name])]
+            for name, times in found.items()
+        ]
+    columns = ["one core", "ms", "p10 - p90", "ratio to unspin", "MB of memory"]
+    report.table(f"{one.stat().st_size / 1e6:,.0f} MB", columns, rows)
+    processes.environment["CLAUDE_CONFIG_DIR"] = str(config)
+    shutil.rmtree(larger)
+
+
+def _peak(processes: Processes, command: list[str]) -> float:
+    """Return the most memory that a program and those it starts took, the largest of them, in megabytes."""
+    child = os.posix_spawn(command[0], command, processes.environment, file_actions=_SILENT)
+    _, _, used = os.wait4(child, 0)
+    return used.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
 
 
 def _run(processes: Processes, command: list[str]) -> float:
