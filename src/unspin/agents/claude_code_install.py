@@ -7,6 +7,7 @@ import os
 import sys
 
 from unspin.agents import claude_code_plugin as plugin
+from unspin.agents import claude_code_statusline as statusline
 from unspin.agents import json_text
 from unspin.agents.claude_code import HOOKS
 from unspin.agents.claude_code_files import MARK, settings_files, settings_path
@@ -16,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ("HOOKS", "plugin", "settings_files", "settings_path")
+__all__ = ("HOOKS", "plugin", "settings_files", "settings_path", "statusline")
 
 _TIMEOUT = 10  # seconds
 
@@ -50,19 +51,23 @@ def switched_off(text: str) -> bool:
 
 def command() -> dict[str, Any]:
     """Return the hook entry that starts unspin: this interpreter, in exec form, without a shell."""
+    return {
+        "type": "command",
+        "command": _interpreter(),
+        "args": ["-I", "-S", "-c", _BOOTSTRAP.format(paths=_paths())],
+        "timeout": _TIMEOUT,
+    }
+
+
+def _paths() -> list[str]:
+    """Return the folders of unspin and of what it needs."""
     import tree_sitter
 
     import unspin
 
     package = os.path.dirname(os.path.dirname(os.path.abspath(unspin.__file__)))
     libraries = os.path.dirname(os.path.dirname(os.path.abspath(tree_sitter.__file__)))
-    bootstrap = _BOOTSTRAP.format(paths=list(dict.fromkeys((package, libraries))))
-    return {
-        "type": "command",
-        "command": _interpreter(),
-        "args": ["-I", "-S", "-c", bootstrap],
-        "timeout": _TIMEOUT,
-    }
+    return list(dict.fromkeys((package, libraries)))
 
 
 def _interpreter() -> str:
@@ -80,25 +85,58 @@ def _interpreter() -> str:
     return python
 
 
-def plan_install(path: str) -> Plan:
-    """Return what it takes for the settings file to hold our hooks, once and up to date."""
+def plan_install(path: str, *, hooks: bool = True, line: str | None = None) -> Plan:
+    """Return what it takes for the settings file to hold our hooks, once and up to date.
+
+    ``line`` asks for our status line too; it is the command of another file's status line
+    that ours in this file would hide, empty where there is none. One that is there already
+    is brought up to date in any case.
+    """
     before = read_settings(path)
     text = "{}\n" if before is None or not before.strip() else before
-    root = _parse(path, text)
+    _parse(path, text)
+    others = json.loads(statusline.removed(_without_ours(text))) != {}
+    if hooks:
+        text = _with_hooks(text)
+    if line is not None or statusline.is_there(text):
+        text = statusline.added(path, text, _interpreter(), _paths(), line or "")
+    _parse(path, text)
+    return Plan(path, before, text if json.loads(text) else before, keep=others)
+
+
+def _with_hooks(text: str) -> str:
     ours = {event: _group(matcher) for event, matcher in HOOKS.items()}
-    groups = _our_groups(text, root)
+    groups = _our_groups(text, json_text.parse(text))
     if {event: value for event, _, value in groups} == ours and len(groups) == len(ours):
-        return Plan(path, before, before)
+        return text
     text = _without_ours(text)
-    others = json.loads(text) != {}
     for event, group in ours.items():
         text = _with_group(text, event, group)
-    _parse(path, text)
-    return Plan(path, before, text, keep=others)
+    return text
+
+
+def hidden_line(project: str) -> str:
+    """Return the person's status line that one in the project's ``settings.local.json`` would hide."""
+    commands = [statusline.command_of(_text(path)) for path in settings_files(project)[:-1]]
+    return statusline.persons(next(filter(None, reversed(commands)), ""))
+
+
+def hiding_line(project: str) -> str:
+    """Return the settings file of a project whose status line is shown instead of ours, empty where none is."""
+    lines = [(path, statusline.command_of(_text(path))) for path in settings_files(project)]
+    path, command = next((each for each in reversed(lines) if each[1]), ("", statusline.MARK))
+    return "" if statusline.MARK in command else path
+
+
+def _text(path: str) -> str:
+    try:
+        return read_settings(path) or ""
+    except InstallError:
+        return ""
 
 
 def plan_uninstall(path: str) -> Plan:
-    """Return what it takes for the settings file to be without our hooks; all else stays.
+    """Return what it takes for the settings file to be without our hooks and status line; all else stays.
 
     A file that installing made, with nothing else in it, is removed.
     """
@@ -106,7 +144,7 @@ def plan_uninstall(path: str) -> Plan:
     if before is None or not before.strip():
         return Plan(path, before, before)
     _parse(path, before)
-    after = _without_ours(before)
+    after = statusline.removed(_without_ours(before))
     others = json.loads(after) != {}
     if after != before and not others and made_here(path):
         return Plan(path, before, None, keep=False)

@@ -1,4 +1,4 @@
-"""The command line. ``unspin hook`` is answered before anything heavy is loaded."""
+"""The command line. ``unspin hook`` and ``unspin statusline`` are answered before anything heavy is loaded."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ def main() -> None:
         from unspin import hook
 
         hook.main(arguments[1] if len(arguments) > 1 else "", plugin="--plugin" in arguments)
+    if arguments[:1] == ["statusline"] and len(arguments) == 1:
+        from unspin.cli import statusline
+
+        statusline.main([])
     from unspin.cli.app import app
 
     app(prog_name="unspin")

@@ -7,6 +7,7 @@ import os
 import shlex
 import sqlite3
 import tomllib
+from types import ModuleType
 
 import click
 
@@ -23,6 +24,7 @@ from unspin.store import StoreError
     epilog=common.examples(
         "unspin install claude-code",
         "unspin install claude-code --mode nudge",
+        "unspin install claude-code --statusline",
         "unspin install claude-code --project --dry-run",
     )
 )
@@ -30,15 +32,19 @@ from unspin.store import StoreError
 @click.option("--user", "where", flag_value="user", default="user", help="For all your projects (default).")
 @click.option("--project", "where", flag_value="project", help="For this folder only, in settings.local.json.")
 @click.option("--mode", type=click.Choice(MODES), help="Log only; say it; say it and refuse edits (the default).")
+@click.option("--statusline", is_flag=True, help="A line in the agent's status line too, below one that is there.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, change nothing.")
-def install(agent: str, where: str, mode: str | None, dry_run: bool) -> None:
+def install(agent: str, where: str, mode: str | None, statusline: bool, dry_run: bool) -> None:
     """Put unspin's hooks into an agent's settings.
 
-    All else in the settings file stays as it is; a backup goes into unspin's state folder.
+    With --statusline where unspin's plugin starts the hooks, only that line is put in. All else in
+    the settings file stays as it is; a backup goes into unspin's state folder.
     """
     installer = agents.load(agent, "_install")
     project = common.here() if where == "project" else None
-    plan = installer.plan_install(installer.settings_path(project=project))
+    hooks = not (statusline and _plugin_alone(agent, installer, project or _here()))
+    line = (installer.hidden_line(project) if project else "") if statusline else None
+    plan = installer.plan_install(installer.settings_path(project=project), hooks=hooks, line=line)
     mode_plan = _plan_mode(mode) if mode and not project else None
     if dry_run:
         _show_plan(plan)
@@ -62,6 +68,10 @@ def install(agent: str, where: str, mode: str | None, dry_run: bool) -> None:
     found = installing.look(agent, installer, project or _here())
     if found.problem:
         common.warn(f"hooks: {found.problem}")
+    hiding = installer.hiding_line(project or _here()) if statusline else ""
+    if hiding:
+        where = f"{show.tilde(hiding)} has a status line of its own, which is shown here instead"
+        common.warn(f"status line: {where}. For this folder: unspin install {agent} --project --statusline")
 
 
 @click.command(epilog=common.examples("unspin uninstall claude-code", "unspin uninstall claude-code --project"))
@@ -70,9 +80,10 @@ def install(agent: str, where: str, mode: str | None, dry_run: bool) -> None:
 @click.option("--project", "where", flag_value="project", help="From this folder's settings.local.json.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, change nothing.")
 def uninstall(agent: str, where: str, dry_run: bool) -> None:
-    """Take exactly unspin's hooks out of an agent's settings.
+    """Take exactly unspin's hooks and status line out of an agent's settings.
 
-    A settings file that "unspin install" made, and that holds nothing else, is removed.
+    A status line that was there before is put back as it was. A settings file that "unspin install"
+    made, and that holds nothing else, is removed.
     """
     installer = agents.load(agent, "_install")
     project = common.here() if where == "project" else None
@@ -89,6 +100,12 @@ def uninstall(agent: str, where: str, dry_run: bool) -> None:
     if backup:
         click.echo(f"Backup of what was there: {show.clean(backup)}")
     _say_left(agent)
+
+
+def _plugin_alone(agent: str, installer: ModuleType, project: str) -> bool:
+    """Tell whether unspin's plugin starts the hooks, and no settings file does."""
+    found = installing.look(agent, installer, project)
+    return bool(found.plugin and not found.files)
 
 
 def _show_plan(plan: Plan) -> None:

@@ -1,4 +1,4 @@
-"""Commands that run something: check, and the hook that agents call."""
+"""Commands that run something: check, and what agents call: the hook, the status line."""
 
 from __future__ import annotations
 
@@ -86,3 +86,15 @@ def hook(agent: str) -> None:
     from unspin import hook as entry
 
     entry.main(agent)
+
+
+@click.command(epilog=common.examples("unspin install claude-code --statusline", "unspin statusline < payload.json"))
+def statusline() -> None:
+    """Print one short line for an agent's status line.
+
+    Reads the status line's JSON on stdin: edits since the last pass, what is refused, context, cost
+    and mode, as far as they are known. It changes nothing, and its exit status is always 0.
+    """
+    from unspin.cli import statusline as entry
+
+    entry.main([])
