@@ -155,6 +155,20 @@ def test_another_tool_may_have_run_tests_as_well(agent: Client) -> None:
     assert _tags(agent, "All tests pass.") == []
 
 
+def test_a_subagent_that_was_not_seen_at_work_may_have_run_tests(agent: Client) -> None:
+    agent.round(agent.call("Task", "All done, 12 tests pass.", prompt="test it", subagent_type="tester"))
+    assert _tags(agent, "All tests pass.") == []
+
+
+def test_a_subagents_own_run_counts(agent: Client) -> None:
+    agent.batch(_passing(agent), agent_id="a1", agent_type="tester")
+    agent.round(agent.call("Task", "All done.", prompt="test it", subagent_type="tester"))
+    assert _tags(agent, "All tests pass.") == ["[verified]"]
+    agent.batch(agent.edit("src/a.py"), agent_id="a2", agent_type="coder")
+    agent.round(agent.call("Task", "All done.", prompt="mend it", subagent_type="coder"))
+    assert _tags(agent, "All tests pass.") == ["[stale: edited since]"]
+
+
 def test_a_commit_whose_hooks_may_have_run_tests_takes_the_contradiction_back(agent: Client) -> None:
     agent.round(_failing(agent))
     agent.round(agent.edit("src/a.py"))

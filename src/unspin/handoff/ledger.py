@@ -30,6 +30,9 @@ _KEEPING = frozenset(
         *("rev-parse", "ls-files", "blame", "describe"),
     )
 )
+#: What a pass closes besides its own kind: tests that pass have been built.
+_CLOSED_BY = {"test": ("test", "build", "run")}
+
 _COMMITTING = frozenset(("commit", "push"))  # hooks of the repository may run checks in these
 _CHECKLESS = frozenset(("chmod", "chown", "ln", "tar", "unzip", "zip", "psql", "sqlite3", "redis-cli", "open", "gh"))
 _GIT = re.compile(r"\bgit((?: +-[-\w]+(?:[= ][^\s-]\S*)?)*) +([a-z][a-z-]*)")
@@ -140,8 +143,10 @@ class Ledger:
         self.compactions = 0
         self.opaque: list[int] = []
         self.hiding: list[int] = []
-        self._errors: dict[tuple[str, str], OpenError] = {}
+        self._errors: dict[tuple[str, str], dict[str, OpenError]] = {}  # by kind of check, or by command line
         self._edited: set[str] = set()  # files edited since the last check that told its outcome
+        self._failing: set[str] = set()  # files with failing checks after edits, since the last pass
+        self._of_subagents = 0  # their steps since one was last started
 
     @classmethod
     def from_records(cls, records: Iterable[Record]) -> Ledger:
@@ -197,7 +202,7 @@ class Ledger:
 
     def open_errors(self) -> list[OpenError]:
         """Return the errors after which no check of their kind has passed, the latest first."""
-        return sorted(self._errors.values(), key=lambda each: -each.at)
+        return sorted((each for group in self._errors.values() for each in group.values()), key=lambda each: -each.at)
 
     def _after(self, at: int) -> list[Change]:
         found = []
@@ -213,6 +218,7 @@ class Ledger:
         action, label, time = record.get("action", OTHER), record.get("label", ""), record["time"]
         agent, refused, failed = record.get("agent", ""), record.get("refused", ""), bool(record.get("failed"))
         tool = record.get("tool", "")
+        self._of_subagents += bool(agent)
         self.commands.append(Command(at, time, label, action, tool, failed, refused, agent))
         git = git_words(label) if action == SHELL else set()
         for each in record.get("changes", ()):
@@ -246,7 +252,11 @@ class Ledger:
             cut = bool(git) and len(record.get("label", "")) >= EXCERPT  # what stands behind it may be a commit
             if "run" in checks or git & _COMMITTING or cut or unseen:
                 self.hiding.append(at)
-        elif action not in (EDIT, READ, WAIT, NOTE, ASK, AGENT):  # a subagent's own calls are in the record
+        elif action == AGENT:  # a subagent's own calls are in the record, but for one that was not seen at work
+            if not self._of_subagents:
+                self.hiding.append(at)
+            self._of_subagents = 0
+        elif action not in (EDIT, READ, WAIT, NOTE, ASK):
             self.hiding.append(at)
 
     def _change(self, at: int, time: float, given: Record, by: str) -> None:
@@ -271,35 +281,32 @@ class Ledger:
         if run.kind == "lint" or run.agent or run.outcome not in (PASSED, FAILED):
             return
         if run.outcome == PASSED:
-            for file in self.files.values():
-                file.failing = 0
+            for path in self._failing:
+                self.files[path].failing = 0
+            self._failing = set()
         else:
             for path in self._edited:
                 self.files[path].failing += 1
                 self.files[path].failed += 1
+            self._failing |= self._edited
         self._edited = set()
 
     def _error(self, at: int, record: Record, action: str) -> None:
-        label = record.get("label", "")
-        checks = record.get("checks", ())
-        passed = {each["kind"] for each in checks if each["outcome"] == PASSED}
-        if passed:
-            self._errors = {
-                key: each
-                for key, each in self._errors.items()
-                if not each.kind or not (each.kind in passed or "test" in passed)
-            }
+        label, checks = record.get("label", ""), record.get("checks", ())
+        for each in checks:
+            if each["outcome"] == PASSED:
+                for kind in _CLOSED_BY.get(each["kind"], (each["kind"],)):
+                    self._errors.pop((kind, ""), None)
         if action == SHELL and not record.get("failed") and not record.get("refused"):
-            self._errors = {key: each for key, each in self._errors.items() if each.kind or each.label != label}
+            self._errors.pop(("", label), None)
         identity = record.get("error_id", "")
         if not identity or record.get("agent"):
             return
         kind = next((each["kind"] for each in checks if each["outcome"] == FAILED), "")
-        known = self._errors.pop((kind, identity), None)
+        group = self._errors.setdefault((kind, "" if kind else label), {})
+        known = group.get(identity)
         count = known.count + 1 if known else 1
-        self._errors[kind, identity] = OpenError(
-            identity, record.get("error", ""), kind, label, count, at, record["time"]
-        )
+        group[identity] = OpenError(identity, record.get("error", ""), kind, label, count, at, record["time"])
 
 
 def _counts(change: Change) -> bool:
