@@ -1,6 +1,6 @@
 """``make bench``: prints tables of medians and ratios, all measured in this one run.
 
-    python benchmarks/run.py [--quick] [--profile] [--only hook,peers,core,store,parsing,cost] [--json FILE]
+    python benchmarks/run.py [--quick] [--profile] [--only hook,peers,core,store,parsing,cost,checkpoints] [--json FILE]
 
 What the tables mean stands in docs/benchmarks.md.
 """
@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import checkpoints
 import core
 import growth
 import hook_latency
@@ -30,6 +31,7 @@ PARTS = {
     "store": growth.run,
     "parsing": parsing.run,
     "cost": cost.run,
+    "checkpoints": checkpoints.run,
 }
 
 

@@ -18,5 +18,13 @@ def test_every_part_of_the_benchmarks_prints_its_tables_and_writes_them_as_json(
     assert done.returncode == 0, done.stderr
     written = json.loads(file.read_text())
     parts = {table["part"] for table in written["tables"]}
-    assert parts == {"1. Hook latency", "3. The core", "4. The store", "5. Reading text", "6. Cost", "Aims"}
+    assert parts == {
+        "1. Hook latency",
+        "3. The core",
+        "4. The store",
+        "5. Reading text",
+        "6. Cost",
+        "7. Checkpoints",
+        "Aims",
+    }
     assert all(table["name"] in done.stdout and table["rows"] for table in written["tables"])
