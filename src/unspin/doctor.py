@@ -57,6 +57,7 @@ def examine(agent: str, project: str) -> Iterator[Finding]:
     yield from _entries(agent, client, project)
     yield from _settings(project)
     yield from _store()
+    yield from _checkpoints(project)
 
 
 # -- what starts the hooks -------------------------------------------------------------
@@ -253,6 +254,25 @@ def _store() -> Iterator[Finding]:
     never = [rule for rule in RULES if not fired.get(rule)]
     if never and fired:
         yield Finding(OK, "rules", f"never fired so far: {', '.join(never)}")
+
+
+def _checkpoints(project: str) -> Iterator[Finding]:
+    from unspin.checkpoint.git import version
+    from unspin.checkpoint.place import Refused, find
+
+    if not config.find(project).settings["checkpoints.enabled"]:
+        yield Finding(OK, "checkpoints", "off (checkpoints.enabled = false)")
+        return
+    found = version()
+    if not found:
+        yield Finding(NOTE, "checkpoints", "git is not on PATH: none are kept", "Install git.")
+        return
+    try:
+        place = find(project, state_folder())
+    except (Refused, OSError) as error:
+        yield Finding(NOTE, "checkpoints", f"none are kept in this folder: {error}")
+        return
+    yield Finding(OK, "checkpoints", f"of {place.root}, with {found}")
 
 
 def _fault_file(path: str) -> Iterator[Finding]:

@@ -378,7 +378,7 @@ class Store:
     def forget(self, id: str) -> int:
         """Remove a session and its detections; return how many detections there were."""
         count = self._db.execute("DELETE FROM detection WHERE session = ?", (id,)).rowcount
-        for table in ("stash", "record", "handoff"):
+        for table in ("stash", "record", "handoff", "checkpoint"):
             self._db.execute(f"DELETE FROM {table} WHERE session = ?", (id,))
         self._db.execute("DELETE FROM session WHERE id = ?", (id,))
         self._disarmed.append(id)
@@ -490,6 +490,13 @@ class Store:
             f"SELECT {', '.join(_CHECKPOINT)} FROM checkpoint "
             "WHERE root = ?1 AND (?2 = '' OR session = ?2) ORDER BY id",
             (_storable(root), _storable(session)),
+        )
+        return [Checkpoint(*row) for row in rows]
+
+    def checkpoints_of(self, session: str) -> list[Checkpoint]:
+        """Return the checkpoints that a session made, wherever."""
+        rows = self._db.execute(
+            f"SELECT {', '.join(_CHECKPOINT)} FROM checkpoint WHERE session = ? ORDER BY id", (_storable(session),)
         )
         return [Checkpoint(*row) for row in rows]
 

@@ -27,6 +27,7 @@ PERSONS = frozenset(("release", "mute", "mode", "install", "uninstall", "forget"
 
 #: What runs a text of its own that the parser does not follow.
 _BLIND = frozenset(("trap", "coproc", "-S", "parallel", "script", "expect"))
+_PRUNING = ["checkpoints", "prune"]
 _ASKING = frozenset(("mute", "mode"))  # these only tell, where nothing follows them
 _LINKED = 40  # links and folders looked through
 
@@ -118,6 +119,8 @@ def _forbidden_line(
 def _is_persons(words: list[str]) -> bool:
     """Tell whether words are one of the person's commands that does something."""
     operands = [word for word in words if not word.startswith("-")]
+    if operands[:2] == _PRUNING:  # the checkpoints are the person's way out
+        return "--help" not in words
     if not operands or operands[0] not in PERSONS or "--help" in words or "-h" in words:
         return False
     return operands[0] not in _ASKING or len(words) > 1

@@ -7,15 +7,17 @@ long as it is in the list.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import time
 
 from unspin import paths
 from unspin.checkpoint import place as places
 from unspin.checkpoint import restore
 from unspin.checkpoint.git import GitError, look
-from unspin.checkpoint.snapshots import Snapshots
+from unspin.checkpoint.snapshots import Snapshots, read_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -331,8 +333,7 @@ class Book:
             if (at < len(known) - limits.keep or each.time < oldest) and each.id != working and each.id not in needed
         ]
         kept = [each for each in known if each.id not in set(gone)]
-        if now or gone:
-            self._drop(gone, kept, now=now)
+        self._drop(gone, kept, now=now)
         if now:
             droppable = [each for each in kept if each.id != working and each.id not in needed]
             while droppable and self.snapshots.size() > limits.megabytes * 1_000_000:
@@ -347,6 +348,29 @@ class Book:
             with self._opened() as store:
                 store.drop_checkpoints(gone)
         self.snapshots.keep_only({each.tree for each in kept}, now=now)
+
+
+def drop_what_nobody_lists(opened: Opened, state_folder: str, *, days: int) -> int:
+    """Remove the stores of work trees that are gone and had no checkpoint for ``days``; return how many."""
+    with opened() as store:
+        known = {root: store.last_checkpoint(root) for root in store.roots()}
+    folder = os.path.join(state_folder, "checkpoints")
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    gone = 0
+    for name in names:
+        path = os.path.join(folder, name)
+        root = read_root(path)
+        if not root or os.path.isdir(root):
+            continue
+        last = known.get(root)
+        if last is None or last.time < time.time() - days * 86400:
+            shutil.rmtree(path, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                os.unlink(f"{path}.lock")
+            with opened() as store:
+                store.drop_checkpoints([each.id for each in store.checkpoints(root)])
+            gone += 1
+    return gone
 
 
 class Outcome:

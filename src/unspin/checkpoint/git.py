@@ -91,6 +91,15 @@ def look(folder: str, *arguments: str) -> str | None:
     return os.fsdecode(done.stdout).removesuffix("\n") if done.returncode == 0 else None
 
 
+def version() -> str:
+    """Return which git is used, empty where there is none."""
+    try:
+        done = subprocess.run(["git", "--version"], capture_output=True, env=environment(), check=False)
+    except OSError:
+        return ""
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""
+
+
 def _missing(error: FileNotFoundError, root: str) -> str:
     if not os.path.isdir(root):
         return f"the folder {root} is gone"

@@ -573,6 +573,11 @@ class Snapshots:
         shutil.rmtree(self.place.store, ignore_errors=True)
 
 
+def read_root(folder: str) -> str:
+    """Return the work tree whose store ``folder`` is, empty if it is none."""
+    return os.fsdecode(_read(os.path.join(folder, "unspin-root")))
+
+
 class Modes:
     """The permissions of the files in our index: git knows only whether a file may be executed.
 

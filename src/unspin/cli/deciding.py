@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import shlex
@@ -9,6 +10,10 @@ import shlex
 import click
 
 from unspin import config, live
+from unspin.checkpoint.book import Book
+from unspin.checkpoint.git import GitError
+from unspin.checkpoint.place import Refused
+from unspin.checkpoint.snapshots import Busy
 from unspin.cli import common, show
 from unspin.detect import LOOP_RULES
 from unspin.events import Message
@@ -194,10 +199,16 @@ def mode(mode: str | None) -> None:
 @click.command(epilog=common.examples("unspin forget 3eb2d320"))
 @click.argument("session")
 def forget(session: str) -> None:
-    """Remove a session and all that was noticed in it."""
+    """Remove a session and all that was noticed in it, its checkpoints too."""
     if not session:
         raise click.UsageError("a session's id, or how it begins, is expected: unspin status --all shows them.")
     with common.opened() as store:
         row = common.find_session(store, session)
+        roots = sorted({each.root for each in store.checkpoints_of(row.id)})
         count = store.forget(row.id)
+    for root in roots:
+        with contextlib.suppress(Refused, GitError, Busy):  # a folder that is gone goes with "checkpoints prune"
+            book = Book(root, common.opened)
+            with book.snapshots.held():
+                book.prune()
     click.echo(f"Forgotten: session {show.clean(row.id)} with {show.number(count, 'log entry', 'log entries')}")

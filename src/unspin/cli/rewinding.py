@@ -12,9 +12,10 @@ from typing import Any
 import click
 
 from unspin import config, live
-from unspin.checkpoint.book import Book, Limits, Outcome, Plan, limits_of
+from unspin.checkpoint.book import Book, Limits, Outcome, Plan, drop_what_nobody_lists, limits_of
 from unspin.checkpoint.taking import wait_for_others
 from unspin.cli import common, show
+from unspin.paths import state_folder
 from unspin.store import Checkpoint, Session
 
 _SHOWN = 30  # files of a plan that are named
@@ -73,8 +74,10 @@ def checkpoints(ctx: click.Context, session: str, as_json: bool) -> None:
     page = show.Page()
     if not rows:
         page.line(f"No checkpoint of {show.tilde(book.place.root)} yet.")
-    for each in rows:
-        _row(page, each)
+    times = [show.moment(each.time) for each in rows]
+    names = max((len(each.name) for each in rows), default=0)
+    for each, time_ in zip(rows, times, strict=True):
+        _row(page, each, f"{each.name.ljust(names)}  {time_.ljust(max(map(len, times)))}  ")
 
 
 def _mapping(each: Checkpoint) -> dict[str, Any]:
@@ -94,12 +97,11 @@ def _mapping(each: Checkpoint) -> dict[str, Any]:
     }
 
 
-def _row(page: show.Page, each: Checkpoint) -> None:
+def _row(page: show.Page, each: Checkpoint, head: str) -> None:
     state = ("working  ", "green") if each.working else "         "
     about = each.command if each.command else each.why
     if each.command and each.why:
         about = f"{each.command}  ({each.why})"
-    head = f"{each.name:<6}{show.moment(each.time):<14}"
     files = show.number(each.files_changed, "file")
     lead = f"{each.reason:<17}{files:>9}  "
     left_out = len(json.loads(each.left_out))
@@ -123,7 +125,10 @@ def prune(keep: int | None, days: int | None, megabytes: int | None) -> None:
         before = book.snapshots.size()
         gone = book.prune(limits=Limits(keep or own.keep, days or own.days, megabytes or own.megabytes))
         freed = max(0, before - book.snapshots.size())
+    trees = drop_what_nobody_lists(common.opened, state_folder(), days=days or own.days)
     click.echo(f"Removed {show.number(gone, 'checkpoint')}; {freed / 1e6:.1f} MB freed.")
+    if trees:
+        click.echo(f"Removed those of {show.number(trees, 'folder')} that are gone.")
 
 
 # -- differences -----------------------------------------------------------------------
@@ -179,7 +184,7 @@ def rollback(id: str, more: tuple[str, ...], files: tuple[str, ...], undo: bool,
     book = _book()
     teller = _Teller(as_json)
     if undo:
-        outcome = book.undo("", teller.tell_undo)
+        outcome = book.undo(_session_here(), teller.tell_undo)
     else:
         target = _find(book, id) if id else _last_working(book)
         if dry_run:
@@ -187,12 +192,21 @@ def rollback(id: str, more: tuple[str, ...], files: tuple[str, ...], undo: bool,
             teller.tell(plan, would=True)
             teller.end_dry(plan)
             return
-        outcome = book.roll_back(target, paths, "", teller.tell)
+        outcome = book.roll_back(target, paths, _session_here(), teller.tell)
     if outcome.safety is not None:
         _begin_episodes(book, outcome)
     teller.end(outcome)
     if outcome.done.left_alone:
         sys.exit(1)
+
+
+def _session_here() -> str:
+    """Return this folder's newest session, empty if there is none: what a rollback keeps belongs to it."""
+    with common.opened() as store:
+        try:
+            return common.sessions_here(store)[0].id
+        except common.NoSession:
+            return ""
 
 
 def _sorted_out(id: str, more: tuple[str, ...], files: tuple[str, ...]) -> tuple[str, list[str]]:

@@ -1,0 +1,160 @@
+"""unspin checkpoints, diff and rollback, as people type them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from checkpoint.trees import book_of, git
+from unspin.checkpoint.book import MESSAGE, PASSED, Wanted
+from unspin.cli.app import app
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    (folder / "sub").mkdir(parents=True)
+    git(folder, "init", "-q")
+    (folder / "a.py").write_text("a = 1\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "one")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_the_list(project: Path) -> None:
+    assert "No checkpoint" in run("checkpoints").output
+    book = book_of(project)
+    book.take(Wanted(MESSAGE, "s", why="no check passed on it"))
+    (project / "a.py").write_text("a = 2\n")
+    book.take(Wanted(PASSED, "s", command="pytest -q", working=True))
+    lines = run("checkpoints").output.splitlines()
+    assert lines[0].split()[0] == "c1" and "message" in lines[0] and "no check passed on it" in lines[0]
+    assert "working" in lines[1] and "pytest -q" in lines[1] and "1 file " in lines[1]
+    rows = [json.loads(line) for line in run("checkpoints", "--json").output.splitlines()]
+    assert [row["id"] for row in rows] == ["c1", "c2"]
+    assert rows[1]["working"] is True and rows[1]["check"] == "pytest -q" and rows[1]["files_changed"] == 1
+    assert rows[0]["working"] is False and rows[0]["why_not_working"] == "no check passed on it"
+
+
+def test_differences(project: Path) -> None:
+    book = book_of(project)
+    book.take(Wanted(MESSAGE))
+    (project / "a.py").write_text("a = 2\n")
+    book.take(Wanted(MESSAGE))
+    (project / "a.py").write_text("a = 3\n")
+    assert "-a = 1\n+a = 3\n" in run("diff", "c1").output
+    assert "-a = 1\n+a = 2\n" in run("diff", "1", "c2").output
+    assert "1 file changed" in run("diff", "c1", "--stat").output
+
+
+def test_rollback_says_first_what_will_change_and_can_be_undone(project: Path) -> None:
+    book = book_of(project)
+    book.take(Wanted(PASSED, "s", command="pytest", working=True))
+    (project / "a.py").write_text("a = 2\n")
+    (project / "new.py").write_text("new\n")
+    dry = run("rollback", "--dry-run")
+    assert "Would go back to c1 (working, passed check: pytest" in dry.output
+    assert "restore  a.py" in dry.output and "delete   new.py" in dry.output
+    assert (project / "a.py").read_text() == "a = 2\n"
+    done = run("rollback")
+    assert done.exit_code == 0 and "Done: 2 files. What was there is c2" in done.output
+    assert (project / "a.py").read_text() == "a = 1\n" and not (project / "new.py").exists()
+    assert run("rollback", "--undo").exit_code == 0
+    assert (project / "a.py").read_text() == "a = 2\n" and (project / "new.py").exists()
+
+
+def test_rollback_of_some_files_from_a_folder_below(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "sub" / "b.py").write_text("b = 1\n")
+    book_of(project).take(Wanted(MESSAGE))
+    (project / "a.py").write_text("a = 2\n")
+    (project / "sub" / "b.py").write_text("b = 2\n")
+    monkeypatch.chdir(project / "sub")
+    assert run("rollback", "c1", "--files", "b.py").exit_code == 0
+    assert (project / "sub" / "b.py").read_text() == "b = 1\n" and (project / "a.py").read_text() == "a = 2\n"
+    assert run("rollback", "c1", "--files", "../a.py", "b.py").exit_code == 0
+    assert (project / "a.py").read_text() == "a = 1\n"
+
+
+def test_commits_made_since_are_told_and_left(project: Path) -> None:
+    book_of(project).take(Wanted(PASSED, working=True, command="pytest"))
+    (project / "a.py").write_text("a = 2\n")
+    git(project, "commit", "-qam", "the agent's commit")
+    head = git(project, "rev-parse", "HEAD")
+    output = run("rollback").output
+    assert "1 commit made since then stay as they are" in output or "1 commit made since then" in output
+    assert "the agent's commit" in output
+    assert git(project, "rev-parse", "HEAD") == head
+    assert git(project, "status", "--porcelain") == " M a.py\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["rollback"], "there is no working checkpoint"),
+        (["rollback", "--undo"], "there is no rollback to undo here"),
+        (["rollback", "c99"], "no checkpoint c99"),
+        (["rollback", "nonsense"], "no checkpoint nonsense"),
+        (["diff", "c1"], "no checkpoint c1"),
+        (["rollback", "c1", "c2"], "one ID is expected"),
+        (["rollback", "--undo", "c1"], "--undo takes no ID"),
+    ],
+)
+def test_what_cannot_be_done_is_said(project: Path, arguments: list[str], says: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code in (1, 2) and says in result.output and "Traceback" not in result.output
+
+
+def test_the_home_folder_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(os.environ["HOME"])
+    result = run("checkpoints")
+    assert result.exit_code == 1 and "is the home folder" in result.output
+
+
+def test_a_checkpoint_of_another_folder(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book_of(project).take(Wanted(MESSAGE))
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    assert "cd there first" in run("rollback", "c1").output
+
+
+def test_pruning_keeps_what_is_needed(project: Path) -> None:
+    book = book_of(project)
+    book.take(Wanted(PASSED, working=True, command="pytest"))
+    for number in range(5):
+        (project / "a.py").write_text(f"{number}\n")
+        book.take(Wanted(MESSAGE))
+    assert "Removed 3 checkpoints" in run("checkpoints", "prune", "--keep", "2").output
+    assert [line.split()[0] for line in run("checkpoints").output.splitlines()] == ["c1", "c5", "c6"]
+    assert run("rollback").exit_code == 0
+    assert (project / "a.py").read_text() == "a = 1\n"
+
+
+def test_forgetting_a_session_takes_its_checkpoints_away(project: Path) -> None:
+    from driver import Client
+
+    agent = Client(project.parent)
+    agent.checkpoints = True
+    agent.store.close()
+    from unspin.paths import state_folder
+    from unspin.store import Store
+
+    agent.store = Store(state_folder())
+    (project / "secret").write_text("the content of the session")
+    agent.prompt("x")
+    assert run("checkpoints").output.startswith("c1")
+    assert run("forget", agent.session).exit_code == 0
+    assert "No checkpoint" in run("checkpoints").output
+    found = [
+        path for path in Path(state_folder(), "checkpoints").rglob("*") if path.is_file() and path.parent.name != "pack"
+    ]
+    assert not [path for path in found if "objects" in path.parts and path.parent.name not in ("info", "pack")]
