@@ -28,6 +28,7 @@ def line(message: str = "msg_1", request: str | None = "req_1", output: int = 10
     }
     usage |= given.pop("usage", {})
     body = {"id": message, "type": "message", "role": "assistant", "model": given.pop("model", MODEL), "content": []}
+    body["stop_reason"] = given.pop("stop", "end_turn")
     found = {"type": "assistant", "timestamp": WHEN, "cwd": "/shop", "message": {**body, "usage": usage}, **given}
     return found if request is None else {**found, "requestId": request}
 

@@ -46,6 +46,7 @@ def test_scripts_get_one_document(sessions: Folder, unspin: Any) -> None:
         "cache_read_tokens": 0,
         "cache_write_tokens": 0,
         "web_searches": 0,
+        "unended_messages": 0,
         "cost": pytest.approx(25 + 100 * 25e-6 + 20 * 5e-6),
         "cost_at_least": True,
     }
@@ -152,7 +153,7 @@ def test_files_and_folders_can_be_named(sessions: Folder, unspin: Any, tmp_path:
     elsewhere.write_text(json.dumps(line("msg_9")) + "\n")
     assert document(unspin, "--path", str(elsewhere))["total"]["messages"] == 1
     assert document(unspin, "--path", str(elsewhere), "--path", str(sessions.root))["total"]["messages"] == 4
-    assert "there is no" in unspin("cost", "--path", "/none/such", status=2).output
+    assert "there is no file or folder" in unspin("cost", "--path", "/none/such", status=2).output
 
 
 def test_a_wrong_grouping_is_a_wrong_command_line(unspin: Any) -> None:
@@ -197,6 +198,12 @@ def test_the_table_fits_the_terminal_as_far_as_that_can_be(
     told = unspin("cost", "--by", by).output
     assert "$25.00" in told
     assert max(map(len, told.splitlines())) <= max(columns, 76)
+
+
+def test_output_that_the_client_did_not_write_down_is_told(folder: Folder, unspin: Any) -> None:
+    folder.write("a.jsonl", line(output=1, stop=None), line(output=1, stop=None), line("msg_2"))
+    assert document(unspin)["total"]["unended_messages"] == 1
+    assert "more than is told: the client did not write the end of 1 message\n" in unspin("cost").output
 
 
 def test_what_transcripts_say_cannot_move_the_terminal(folder: Folder, unspin: Any) -> None:

@@ -27,7 +27,7 @@ def new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def message(
     model: str = MODEL, when: str = WHEN, session: str = "a", project: str = "-shop", output: int = 10
 ) -> Message:
-    return Message(when, model, Usage(output=output), session, project, "/shop", False)
+    return Message(when, model, Usage(output=output), session, project, "/shop", False, True)
 
 
 def report(by: str, *messages: Message) -> Report:
@@ -64,6 +64,7 @@ def test_all_cache_writes_are_one_figure() -> None:
         "cache_read_tokens": 3,
         "cache_write_tokens": 9,
         "web_searches": 6,
+        "unended_messages": 0,
         "cost": 0,
         "cost_at_least": False,
     }

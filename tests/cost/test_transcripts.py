@@ -33,6 +33,13 @@ def test_a_line_that_comes_late_with_less_output_takes_nothing_away(folder: Fold
     assert outputs(folder) == [300]
 
 
+def test_a_message_has_ended_where_any_of_its_best_lines_says_so(folder: Folder) -> None:
+    folder.write("a.jsonl", line(output=5, stop=None), line(output=5), line(output=5, stop=None))
+    folder.write("b.jsonl", line("msg_2", output=1, stop=None), line("msg_2", output=5, stop="tool_use"))
+    folder.write("c.jsonl", line("msg_3", output=1, stop=None))
+    assert [each.ended for each in folder.read()] == [True, True, False]
+
+
 def test_the_time_of_a_message_is_that_of_its_first_line(folder: Folder) -> None:
     folder.write(
         "a.jsonl",
@@ -326,6 +333,7 @@ def test_other_files_are_left_alone(folder: Folder) -> None:
     folder.write("a/tool-results/x.txt", line("msg_2"))
     folder.write("a.json", line("msg_3"))
     (folder.root / "projects" / "-shop" / "dir.jsonl").mkdir()
+    os.mkfifo(folder.root / "projects" / "-shop" / "pipe.jsonl")
     os.symlink("nowhere", folder.root / "projects" / "-shop" / "gone.jsonl")
     assert len(outputs(folder)) == 1
 

@@ -105,8 +105,8 @@ def _files(places: tuple[str, ...], start: float) -> list[counting.Transcript]:
     from unspin.cost import transcripts
 
     for place in places:
-        if not os.path.exists(place):
-            raise click.BadParameter(f"there is no {show.clean(place)}", param_hint="--path")
+        if not os.path.isfile(place) and not os.path.isdir(place):
+            raise click.BadParameter(f"there is no file or folder {show.clean(place)}", param_hint="--path")
     return transcripts.find(places or transcripts.folders(), start)
 
 
@@ -189,6 +189,9 @@ def _show(found: counting.Report, reading: counting.Reading, prices: counting.Pr
         )
     if found.unknown:
         page.hang("", "A cost with + leaves it out: it is at least that. docs/cost.md tells how to set a price.")
+    if found.total.unended:
+        many = f"{found.total.unended:,} message{'s' if found.total.unended > 1 else ''}"
+        page.hang("output", f"more than is told: the client did not write the end of {many}", style="yellow")
     if reading.skipped:
         page.hang("skipped", f"{show.number(reading.skipped, 'line')} could not be read", style="yellow")
     for path, why in reading.unread[:_NAMED]:

@@ -62,7 +62,8 @@ def of_session(path: str, prices: Prices | None = None) -> Totals:
     totals = Totals()
     for message in Reading().messages(transcripts.of_session(path)):
         if message.session == session:
-            totals.add(message.usage, prices.cost(message.model, message.usage, message.when))
+            dollars = prices.cost(message.model, message.usage, message.when)
+            totals.add(message.usage, dollars, ended=message.ended)
     return totals
 
 

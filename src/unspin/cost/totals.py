@@ -31,19 +31,32 @@ class Counted(Protocol):
     def project(self) -> str: ...
     @property
     def folder(self) -> str: ...
+    @property
+    def ended(self) -> bool: ...
 
 
 class Totals:
     """Messages, tokens and money of many messages."""
 
-    __slots__ = ("cache_read", "cache_write", "dollars", "input", "messages", "output", "unpriced", "web_searches")
+    __slots__ = (
+        "cache_read",
+        "cache_write",
+        "dollars",
+        "input",
+        "messages",
+        "output",
+        "unended",
+        "unpriced",
+        "web_searches",
+    )
 
     def __init__(self) -> None:
         self.messages = self.input = self.output = self.cache_read = self.cache_write = self.web_searches = 0
         self.dollars = 0.0
         self.unpriced = 0  # messages whose price is not known
+        self.unended = 0  # messages whose output is more than is told
 
-    def add(self, usage: Usage, dollars: float | None) -> None:
+    def add(self, usage: Usage, dollars: float | None, *, ended: bool = True) -> None:
         """Add one message; ``None`` stands for a price that is not known."""
         self.messages += 1
         self.input += usage[0]
@@ -51,6 +64,7 @@ class Totals:
         self.cache_read += usage[2]
         self.cache_write += usage[3] + usage[4]
         self.web_searches += usage[5]
+        self.unended += not ended
         if dollars is None:
             self.unpriced += 1
         else:
@@ -80,6 +94,7 @@ class Totals:
             "cache_read_tokens": self.cache_read,
             "cache_write_tokens": self.cache_write,
             "web_searches": self.web_searches,
+            "unended_messages": self.unended,
             "cost": None if self.cost is None else round(self.cost, 6),
             "cost_at_least": self.at_least,
         }
@@ -120,15 +135,15 @@ class Report:
         row = self.rows.get(key)
         if row is None:
             row = self.rows[key] = Row(message.project, message.folder, when)
-        row.totals.add(usage, dollars)
+        row.totals.add(usage, dollars, ended=message.ended)
         row.models.add(message.model)
         if when > row.last:
             row.last = when
         elif when and (not row.first or when < row.first):
             row.first = when
-        self.total.add(usage, dollars)
+        self.total.add(usage, dollars, ended=message.ended)
         if dollars is None:
-            self.unknown.setdefault(message.model, Totals()).add(usage, None)
+            self.unknown.setdefault(message.model, Totals()).add(usage, None, ended=message.ended)
 
 
 class Days:

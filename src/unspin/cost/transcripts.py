@@ -3,8 +3,8 @@
 What was seen of the files, and decided:
 
 - A line holds one content block; the lines of one message repeat its id, its request's and its ``usage``. In the
-  usage only ``output_tokens`` differs: it grows while the message streams, older clients never write its end. The
-  line with the most of it stands for the message.
+  usage only ``output_tokens`` differs: it grows while the message streams. The line with the most of it stands for the
+  message. Older clients often never write its end: such a message has no stop reason, and is told as not ended.
 - Forked sessions, and resumed ones of older clients, repeat their parent's lines with ids and times as they were.
   A message counts once over all files of one reading, in the file that was begun first, and belongs to the
   session that the client itself names: of the request, else of the fork's parent, else of the file.
@@ -18,6 +18,7 @@ What was seen of the files, and decided:
 from __future__ import annotations
 
 import os
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, Annotated, NamedTuple
@@ -88,7 +89,7 @@ def _note(found: dict[str, Transcript], path: str, since: float) -> None:
         seen = os.stat(path)
     except OSError:
         return  # gone since it was listed, or never there
-    if seen.st_mtime < since:
+    if seen.st_mtime < since or not stat.S_ISREG(seen.st_mode):  # a pipe would be waited for
         return
     parts = os.path.abspath(path).split(os.sep)
     name = os.path.basename(_stem(path))
@@ -131,6 +132,7 @@ class _Usage(msgspec.Struct, gc=False):
 class _Message(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
+    stop_reason: str | None = None
     usage: _Usage | None = None
 
 
@@ -185,6 +187,7 @@ class Message(NamedTuple):
     project: str
     folder: str  # the working folder, where it is told
     subagent: bool
+    ended: bool  # whether the client wrote the message's end; if not, its output is more than is told
 
 
 class Reading:
@@ -224,6 +227,7 @@ class Reading:
                 file.project,
                 line.cwd or "",
                 file.subagent or bool(line.is_sidechain) or line.type == "progress",
+                bool(message.stop_reason),
             )
 
     def _of_file(self, path: str) -> _Kept:
@@ -247,8 +251,10 @@ class Reading:
                 known = kept.get(key)
                 if known is None:
                     kept[key] = (line.timestamp or "", line, message, used)
-                elif (used.output_tokens or 0) > (known[3].output_tokens or 0):
-                    kept[key] = (known[0], line, message, used)
+                else:
+                    more = (used.output_tokens or 0) - (known[3].output_tokens or 0)
+                    if more > 0 or (more == 0 and message.stop_reason and not known[2].stop_reason):
+                        kept[key] = (known[0], line, message, used)
         return kept
 
     def _lines(self, stream: IO[bytes]) -> Iterator[memoryview]:
