@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from real_client.harness import Client
-from real_client.scripted_model import Calls, Text
-from real_client.test_guard import CODE, TEST, edit, lines, loop, read, unspin
+from real_client.scripted_model import Calls, Text, tool
+from real_client.test_guard import CHECK, CODE, TEST, bash, edit, lines, loop, read, unspin
 
 pytestmark = pytest.mark.real_client
 
@@ -87,14 +87,28 @@ def test_the_commands_run_and_what_they_say_reaches_the_model(plugged: Client) -
     """Without --dangerously-skip-permissions: what a command runs is allowed by the command itself."""
     asked: list[Any] = []
 
-    def deny(request: Any) -> Any:
-        asked.append(request)
-        return {"behavior": "deny", "message": "no"}
+    def allow(request: Any) -> Any:
+        asked.append(request["input"])
+        return {"behavior": "allow"}
 
-    result = plugged.run(["/unspin:status"], [Text("seen")], permission=deny)
-    told = result.texts_sent_to_model(0)
-    assert "mode      guard (the default)" in told and result.session_id in told, told[:2000]
-    assert not asked
+    right = CODE.replace("w + h", "w * h")
+    fix = tool("Edit", file_path=str(plugged.work / "shape.py"), old_string="w + h", new_string="w * h")
+    spoil = tool("Bash", command="echo spoiled > shape.py")
+    result = plugged.run(
+        ["make it pass", "/unspin:status", "/unspin:rollback", "/unspin:rollback --undo", "/unspin:handoff"],
+        [read(plugged), Calls(fix), bash(CHECK), Calls(spoil), Text("done"), *[Text("seen")] * 4],
+        permission=allow,
+    )
+    assert not result.unplayed, result.explain()
+    status, back, undone, handoff = (result.texts_sent_to_model(index) for index in range(5, 9))
+    assert "mode      guard (the default)" in status and result.session_id in status
+    assert "hooks     installed (as a plugin" in status
+    assert "shape.py" in back and "shape.py" in undone, back + undone
+    assert "make it pass" in handoff, handoff
+    assert not [each for each in asked if "unspin" in str(each)]
+    assert (plugged.work / "shape.py").read_text() == "spoiled\n"
+    unspin(plugged, "rollback")
+    assert (plugged.work / "shape.py").read_text() == right
 
 
 def test_where_unspin_is_missing_the_plugin_is_silent_and_its_command_says_how_to_get_it(plugged: Client) -> None:
