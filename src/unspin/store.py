@@ -484,6 +484,10 @@ class Store:
         ).fetchone()
         return Checkpoint(*found)
 
+    def confirm_checkpoint(self, id: int, event_index: int) -> None:
+        """Write down that a checkpoint's check passed again on the same tree, at another event."""
+        self._db.execute("UPDATE checkpoint SET event_index = ?, time = ? WHERE id = ?", (event_index, time.time(), id))
+
     def checkpoints(self, root: str, *, session: str = "") -> list[Checkpoint]:
         """Return the checkpoints of a work tree, newest last; of one session only where it is named."""
         rows = self._db.execute(

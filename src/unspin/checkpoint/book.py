@@ -141,8 +141,14 @@ class Book:
             working, why = False, CHANGED_MEANWHILE
         with self._opened() as store:
             last = store.last_checkpoint(self.place.root)
-        same = last is not None and (last.tree, last.modes) == (snapshot.tree, snapshot.modes)
-        if last and same and not self._is_news(last, wanted, working):
+        if (
+            last
+            and (last.tree, last.modes) == (snapshot.tree, snapshot.modes)
+            and not self._is_news(last, wanted, working)
+        ):
+            if wanted.reason == PASSED:  # it has passed again on the same tree: that is when it was last known to
+                with self._opened() as store:
+                    store.confirm_checkpoint(last.id, wanted.event_index)
             return None
         changed = 0
         if last and self.snapshots.holds(last.tree):

@@ -533,6 +533,12 @@ class Snapshots:
             return False
         return True
 
+    def there(self, trees: Sequence[str]) -> set[str]:
+        """Return which of these trees are there."""
+        asked = "".join(f"{each}\n" for each in trees).encode()
+        found = self._git.run("cat-file", "--batch-check=%(objecttype)", data=asked).split(b"\n") if trees else []
+        return {each for each, kind in zip(trees, found, strict=False) if kind == b"tree"}
+
     # -- clearing away -----------------------------------------------------------------
 
     def keep_only(self, trees: set[str], *, now: bool = False) -> None:

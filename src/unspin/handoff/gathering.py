@@ -36,11 +36,13 @@ def gather(
     *,
     limits: Limits | None,
     cost: Callable[[str], str],
+    state_folder: str = "",
 ) -> Facts:
     """Return what is known of ``session``.
 
     ``limits`` are those of checkpoints, ``None`` where they are off; ``cost`` says in words
-    what the session with this id cost, empty where that is not known.
+    what the session with this id cost, empty where that is not known. ``state_folder`` is where
+    checkpoints lie, by default that of the environment.
     """
     with opened() as store:
         records = list(store.records(session.id))
@@ -62,7 +64,7 @@ def gather(
         cost=cost(session.id),
     )
     facts.tried = _tried(records, ledger)
-    tree = _Tree(session, opened, limits, facts)
+    tree = _Tree(session, opened, limits, facts, state_folder)
     facts.checks = [each for kind in _KINDS for each in _checked(kind, ledger, index, tree)]
     tree.fill(ledger)
     return facts
@@ -150,6 +152,7 @@ class _Tree:
         opened: Callable[[], AbstractContextManager[Store]],
         limits: Limits | None,
         facts: Facts,
+        state_folder: str,
     ):
         self._facts = facts
         self._session = session
@@ -161,10 +164,12 @@ class _Tree:
             facts.notes.append("checkpoints are off: what changed is known from the record alone")
             return
         try:
-            self._book = Book(session.project, opened, limits)
+            self._book = Book(session.project, opened, limits, state_folder)
             self._now = self._book.present()
             with opened() as store:
-                self._all = store.checkpoints(self._book.place.root)
+                known = store.checkpoints(self._book.place.root)
+            there = self._book.snapshots.there([each.tree for each in known])
+            self._all = [each for each in known if each.tree in there]
             self._of_session = [each for each in self._all if each.session == session.id]
         except (Refused, GitError, Busy, OSError) as error:
             facts.notes.append(f"the work tree could not be looked at: {error}")
