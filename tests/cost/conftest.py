@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from unspin.cli.app import app
 from unspin.cost import Message, Reading
-from unspin.cost.transcripts import find
+from unspin.cost.files import find
 
 MODEL = "claude-opus-4-5"  # $5 in, $25 out, $0.50 cache read, $6.25 and $10 cache write, for a million tokens
 WHEN = "2026-05-04T12:00:00.000Z"

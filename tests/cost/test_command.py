@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,6 +33,12 @@ def sessions(folder: Folder) -> Folder:
 def document(unspin: Any, *arguments: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(unspin("cost", "--json", "--utc", *arguments).output)
     return found
+
+
+def test_other_commands_do_not_load_what_reads_transcripts() -> None:
+    code = "import sys, unspin.cli.costing, unspin.cost; print('msgspec' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 # -- json ------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cost.conftest import Folder, line
-from unspin.cost import BY, own, transcripts
+from unspin.cost import BY, files, own
 from unspin.cost.prices import FIGURES, shipped
 
 PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "cost.md").read_text("utf-8")
@@ -37,5 +37,5 @@ def test_the_makers_of_the_table_are_named() -> None:
 
 def test_the_folders_that_are_named_are_those_that_are_read() -> None:
     assert "~/.claude` and `~/.config/claude" in PAGE and "``~/.claude`` and ``~/.config/claude``" in str(
-        transcripts.folders.__doc__
+        files.folders.__doc__
     )

@@ -11,7 +11,7 @@ from real_client.conftest import client  # noqa: F401
 from real_client.harness import Client, read_jsonl
 from real_client.scripted_model import Calls, Text, tool
 from unspin import cost
-from unspin.cost.transcripts import find
+from unspin.cost.files import find
 
 pytestmark = pytest.mark.real_client
 

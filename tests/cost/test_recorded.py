@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from unspin import cost
-from unspin.cost.transcripts import find
+from unspin.cost.files import find
 
 pytestmark = pytest.mark.corpora
 

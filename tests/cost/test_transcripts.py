@@ -13,7 +13,8 @@ import pytest
 
 from cost.conftest import Folder, line, text
 from unspin.cost import transcripts
-from unspin.cost.transcripts import Reading, find, folders, of_session
+from unspin.cost.files import find, folders, of_session
+from unspin.cost.transcripts import Reading
 
 
 def outputs(folder: Folder) -> list[int]:

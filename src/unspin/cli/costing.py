@@ -102,12 +102,12 @@ def _start(given: str, zone: tzinfo | None) -> float:
 
 
 def _files(places: tuple[str, ...], start: float) -> list[counting.Transcript]:
-    from unspin.cost import transcripts
+    from unspin.cost.files import find, folders
 
     for place in places:
         if not os.path.isfile(place) and not os.path.isdir(place):
             raise click.BadParameter(f"there is no file or folder {show.clean(place)}", param_hint="--path")
-    return transcripts.find(places or transcripts.folders(), start)
+    return find(places or folders(), start)
 
 
 def _of_session(files: list[counting.Transcript], begins: str) -> tuple[list[counting.Transcript], str]:
