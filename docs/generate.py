@@ -25,11 +25,7 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 WIDTH = 96
 #: Settings that are read and checked, and do not do yet what their meaning says.
-NOT_YET = {
-    "checkpoints.enabled": "no checkpoints yet; decides the ways out that a line offers",
-    "checkpoints.max_file_mb": "no effect yet",
-    "checkpoints.keep": "no effect yet",
-}
+NOT_YET: dict[str, str] = {}
 #: What the messages ask of a detection, with names in the place of what would be quoted.
 _DETAILS = {
     "error": "ERROR",
