@@ -5,7 +5,8 @@
 tool?), ``contents_before(payload, test_paths)``, ``read(payload, known) -> Incoming | None`` and
 ``answer(incoming, responses) -> Answer``; beside it stands ``<module>_install`` with
 ``HOOKS``, ``settings_path``, ``settings_files``, ``entries``, ``switched_off``,
-``plan_install`` and ``plan_uninstall`` (see CONTRIBUTING.md, "Add an agent").
+``plan_install``, ``plan_uninstall``, ``plugin``, ``statusline``, ``hidden_line`` and
+``hiding_line`` (see CONTRIBUTING.md, "Add an agent").
 """
 
 from __future__ import annotations
