@@ -28,9 +28,17 @@ def start() -> list[str]:
     return [hook["command"], *hook["args"]]
 
 
-def run(payload: Any, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def run(payload: Any, env: dict[str, str], shell: str = "/bin/sh") -> subprocess.CompletedProcess[str]:
+    command = start()
+    assert command[0] == "/bin/sh"
     return subprocess.run(
-        start(), input=json.dumps(payload), capture_output=True, text=True, env=env, timeout=60, check=False
+        [*shell.split(), *command[1:]],
+        input=json.dumps(payload),
+        capture_output=True,
+        text=True,
+        env=env,
+        timeout=60,
+        check=False,
     )
 
 
@@ -91,15 +99,16 @@ UNUSABLE = {
 }
 
 
+@pytest.mark.parametrize("shell", ["/bin/sh", "/bin/bash --posix"])  # what /bin/sh is elsewhere
 @pytest.mark.parametrize("text", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_an_unspin_that_cannot_be_used_lets_every_call_through(text: str, tmp_path: Path) -> None:
+def test_an_unspin_that_cannot_be_used_lets_every_call_through(text: str, shell: str, tmp_path: Path) -> None:
     if "{python}" in text:
         other = tmp_path / "python3"
         other.symlink_to(os.path.realpath(sys.executable))  # outside of the environment: no packages
         text = text.replace("{python}", str(other))
     env = program(tmp_path / "bin", text)
     for payload in (QUESTION, batch("s", edit()), {"hook_event_name": "SessionStart", "session_id": "s", "cwd": "/"}):
-        done = run(payload, env)
+        done = run(payload, env, shell)
         assert (done.returncode, done.stdout) == (0, "")
 
 

@@ -190,7 +190,7 @@ def test_installing_it_is_shown_first_and_says_what_hides_it(unspin: Run, own_ho
     settings.write_text(before)
     assert "own='echo mine'" in unspin("install", "claude-code", "--statusline", "--dry-run").output
     assert settings.read_text() == before
-    unspin("install", "claude-code", "--statusline")
+    assert "below your own, which stays as it is" in unspin("install", "claude-code", "--statusline").output
     assert "unspin.cli.statusline" in settings.read_text() and "unspin.hook" in settings.read_text()
 
     local = working.project / ".claude" / "settings.json"
@@ -214,5 +214,6 @@ def test_beside_the_plugin_only_the_line_is_put_in(unspin: Run, own_home: Path, 
     installed = {"plugins": {"unspin@unspin": [{"installPath": str(folder)}]}}
     (folder / "plugins" / "installed_plugins.json").write_text(json.dumps(installed))
     (folder / "settings.json").write_text('{"enabledPlugins": {"unspin@unspin": true}}')
-    unspin("install", "claude-code", "--statusline")
+    said = unspin("install", "claude-code", "--statusline").output
+    assert "Status line: ours\nHooks: those of the plugin" in said and "Watched" not in said
     assert sorted(json.loads((folder / "settings.json").read_text())) == ["enabledPlugins", "statusLine"]

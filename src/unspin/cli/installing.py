@@ -62,7 +62,13 @@ def install(agent: str, where: str, mode: str | None, statusline: bool, dry_run:
     if backup:
         click.echo(f"Backup of what was there: {show.clean(backup)}")
     _say_mode(mode, mode_plan, planned=False)
-    if plan.changes:
+    if statusline:
+        text = installer.statusline.command_of(plan.after or "")
+        theirs = installer.statusline.persons(text)
+        click.echo(f"Status line: {'below your own, which stays as it is' if theirs else 'ours'}")
+    if not hooks:
+        click.echo("Hooks: those of the plugin; none are needed in the settings.")
+    elif plan.changes:
         click.echo("Watched: new sessions, and within about a second those that run already.")
         click.echo("See how it goes with: unspin status")
     found = installing.look(agent, installer, project or _here())
