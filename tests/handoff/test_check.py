@@ -97,7 +97,9 @@ def test_a_file_outside_of_the_project_leaves_it_verified(agent: Client) -> None
     assert _tags(agent, "All tests pass.") == ["[verified]"]
 
 
-@pytest.mark.parametrize("command", ["git pull", "python gen.py", "git stash pop"])
+@pytest.mark.parametrize(
+    "command", ["git pull", "python gen.py", "git stash pop", "ruff format .", "npx eslint --fix ."]
+)
 def test_after_a_command_that_may_have_changed_files_nothing_is_said(agent: Client, command: str) -> None:
     agent.round(_passing(agent))
     agent.round(agent.bash(command, "ok"))
@@ -126,6 +128,13 @@ def test_a_piped_run_after_a_failed_one_hides_how_it_stands(agent: Client) -> No
 def test_a_piped_run_after_an_edit_is_told_rather_than_the_pass_before_it(agent: Client) -> None:
     agent.round(_passing(agent))
     agent.round(agent.edit("src/a.py"))
+    agent.round(_passing(agent, "pytest -q | tail -1"))
+    assert _tags(agent, "All tests pass.") == ["[unverified: piped]"]
+
+
+def test_a_piped_run_after_a_formatter_is_told_as_well(agent: Client) -> None:
+    agent.round(_passing(agent))
+    agent.round(agent.bash("ruff format .", "1 file reformatted"))
     agent.round(_passing(agent, "pytest -q | tail -1"))
     assert _tags(agent, "All tests pass.") == ["[unverified: piped]"]
 
@@ -219,6 +228,16 @@ def test_a_run_of_a_part_does_not_verify_all(agent: Client) -> None:
     assert _tags(agent, "The cart tests pass.") == ["[verified]"]
     assert _tags(agent, "All 12 tests pass.") == ["[verified]"]
     assert _tags(agent, "The price tests pass.") == []
+    assert _tags(agent, "The new tests pass.") == []
+    assert _tags(agent, "Those tests pass.") == []
+
+
+def test_a_claim_of_a_command_is_judged_by_its_own_runs(agent: Client) -> None:
+    agent.round(_passing(agent, "npm test", "ok"))
+    agent.round(_passing(agent, "cargo test | tail -1"))
+    assert _tags(agent, "`npm test` passes.") == ["[verified]"]
+    assert _tags(agent, "`cargo test` passes.") == ["[unverified: piped]"]
+    assert _tags(agent, "`go test ./...` passes.") == []
 
 
 def test_a_run_of_all_stands_beside_a_later_run_of_a_part(agent: Client) -> None:
@@ -300,6 +319,12 @@ def test_a_command_that_ran_is_verified(agent: Client) -> None:
     agent.round(agent.bash("cd api && npm run build 2>&1 | tail -3", "ok"))
     assert _tags(agent, "I ran `npm run build`.") == ["[verified]"]
     assert _tags(agent, "I ran the build.") == ["[verified]"]
+
+
+def test_of_a_run_and_its_outcome_the_outcome_is_judged(agent: Client) -> None:
+    agent.round(_passing(agent, "pytest -q | tail -1"))
+    assert _tags(agent, "I ran the tests and they pass.") == ["[unverified: piped]"]
+    assert _tags(agent, "Ran `pytest -q`: all green.") == ["[unverified: piped]"]
 
 
 def test_a_check_that_did_not_run_is_told(agent: Client) -> None:

@@ -68,13 +68,24 @@ def one_of(words: list[str]) -> str:
     return "|".join(sorted(words, key=lambda each: -len(each)))
 
 
-_plan: list[re.Pattern[str]] = []
+_made: dict[str, re.Pattern[str]] = {}
+
+
+def _begins_with(list_name: str, text: str) -> bool:
+    if list_name not in _made:
+        _made[list_name] = re.compile(rf"\W*(?:{one_of(words_of(list_name))})(?![\w'’-])", re.IGNORECASE)
+    return bool(_made[list_name].match(text[:200]))
 
 
 def _tells_of_plans(title: str) -> bool:
-    if not _plan:
-        _plan.append(re.compile(rf"\W*(?:{one_of(words_of('plan_sections'))})\b", re.IGNORECASE))
-    return bool(_plan[0].match(title[:200]))
+    """Tell whether a heading, or what stands before a colon, opens things that are still to be done, or were before."""
+    return _begins_with("plan_sections", title)
+
+
+def _opens_a_list_of_plans(line: str) -> bool:
+    if "plan_lines" not in _made:
+        _made["plan_lines"] = re.compile(rf"\b(?:{one_of(words_of('plan_lines'))})\b|['’]ll\b", re.IGNORECASE)
+    return _tells_of_plans(line) or bool(_made["plan_lines"].search(line[-400:]))
 
 
 def sentences(text: str) -> Iterator[Sentence]:
@@ -91,10 +102,11 @@ def sentences(text: str) -> Iterator[Sentence]:
             if plan_level:
                 continue
         elif kind == "item":
+            plan_list = plan_list or _begins_with("checking_steps", title)  # what follows is what to see then
             if plan_list:
                 continue
         elif title.rstrip().rstrip("*_ ").endswith(":"):
-            plan_list = _tells_of_plans(title) or bool(re.search(r"\b(?:should|must|needs? to|to do|would)\b", title))
+            plan_list = _opens_a_list_of_plans(title)
         elif level and level < 9:  # a bold line stands for a heading
             plan_list = _tells_of_plans(title)
         elif kind == "text":

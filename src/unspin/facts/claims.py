@@ -295,6 +295,10 @@ class _Reader:
                     at += size
                     continue
                 end = at + size + further if after else at + size
+                if token.kind == "code":
+                    words.append(self.code[token.start])
+                elif token.low in ("test", "spec") and size == 1:
+                    words.append("this")  # one of them
                 if self.tokens[end - 1].low in ("files", "file", "suites", "suite", "runs"):
                     count = total = None  # of something else than tests
                 self._take(subject, kind, words, count, total)

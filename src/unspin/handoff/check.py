@@ -43,7 +43,22 @@ _INCLUDED_IN = {"test": (), "build": ("test", "type"), "type": ("build", "test",
 
 # What says which tests, and does not say which part of the suite.
 _LOOSE_SCOPE = frozenset(
-    ("new", "existing", "updated", "added", "relevant", "related", "affected", "remaining", "other", "all", "test")
+    (
+        *(
+            "new",
+            "existing",
+            "updated",
+            "added",
+            "relevant",
+            "related",
+            "affected",
+            "remaining",
+            "other",
+            "all",
+            "test",
+        ),
+        *("this", "these", "those", "both"),
+    )
 )
 _WHOLE_TARGETS = frozenset(
     ("tests", "test", "src", "lib", "spec", "specs", ".", "..", "...", "app", "packages", "apps")
@@ -80,6 +95,9 @@ class Tag:
 def check(text: str, ledger: Ledger) -> list[Tag]:
     """Return a tag for each claim in ``text`` that the session's record can judge, in the order of the text."""
     found = claims(text)
+    checked = {(claim.stop, claim.subject) for claim in found if claim.kind == CHECK}
+    # "I ran the tests and they pass": how they ended is what is claimed
+    found = [claim for claim in found if not (claim.kind == RAN and (claim.stop, _kind(claim)) in checked)]
     judged = [(claim, _judge(claim, ledger)) for claim in found]
     by_sentence: dict[int, set[str]] = {}
     for claim, tag in judged:
@@ -103,6 +121,13 @@ def annotate(text: str, tags: Sequence[Tag]) -> str:
         parts += [text[at:stop], " ", ", ".join(after[stop])]
         at = stop
     return "".join([*parts, text[at:]])
+
+
+def _kind(claim: Claim) -> str:
+    """Return the kind of check that a claim of a run is about, empty where it is none."""
+    if claim.subject in _NAMES:
+        return claim.subject
+    return next((found.kind for found in read_line(claim.subject).checks), "")
 
 
 def _named(tag: Tag) -> Tag:
@@ -142,7 +167,7 @@ def _check(claim: Claim, ledger: Ledger) -> Tag | None:
     if known is None:
         return _tag(claim, UNVERIFIED, _HIDDEN.get(last.hidden, last.hidden), last)
     edits = ledger.edited_since(known.at)
-    if known is not last and (known.outcome == FAILED or edits):
+    if known is not last and (known.outcome == FAILED or ledger.changed_since(known.at)):
         return _tag(claim, UNVERIFIED, _HIDDEN.get(last.hidden, last.hidden), last)
     if known.outcome == FAILED:
         if ledger.maybe_checked_since(known.at):
@@ -186,6 +211,8 @@ def _passed(claim: Claim, fresh: list[Run], every: list[Run]) -> Tag | None:
         return _tag(claim, VERIFIED, "", best)
     if any(word.lower() not in _LOOSE_SCOPE for word in claim.scope):
         return _tag(claim, VERIFIED, "", passed[-1])
+    if claim.scope:
+        return None  # "the new tests": whether they are in the part that ran is open
     return _tag(claim, UNVERIFIED, "only a part was run", passed[-1])
 
 

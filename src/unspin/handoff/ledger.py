@@ -245,7 +245,8 @@ class Ledger:
 
     def _hidden(self, at: int, record: Record, action: str, git: set[str]) -> None:
         checks = [each["kind"] for each in record.get("checks", ())]
-        if record.get("opaque") and not (git and git <= _KEEPING):
+        unnamed = any(not each.get("path") and not each.get("refused") for each in record.get("changes", ()))
+        if unnamed or (record.get("opaque") and not (git and git <= _KEEPING)):
             self.opaque.append(at)
         if action == SHELL:
             unseen = record.get("opaque") and not checks and not git and not _runs_no_checks(record.get("label", ""))
@@ -310,8 +311,11 @@ class Ledger:
 
 
 def _counts(change: Change) -> bool:
-    """Tell whether a change is one of the project's files: those outside of it and scratch files are not."""
-    return not change.path.startswith("/") and change.role != "scratch"
+    """Tell whether a change is surely one of the project's files: those outside of it and scratch files are not.
+
+    A path that cannot be named is what a formatter may have written: perhaps nothing.
+    """
+    return bool(change.path) and not change.path.startswith("/") and change.role != "scratch"
 
 
 def git_words(label: str) -> set[str]:
