@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from unspin.events import SHELL
 from unspin.facts.claims import CHECK, DEED, FILE, RAN, Claim, claims
+from unspin.facts.roles import file_role
 from unspin.facts.shell import read_line
 from unspin.facts.step import FAILED, PASSED
 from unspin.handoff.ledger import git_words, unquoted
@@ -63,11 +64,18 @@ _LOOSE_SCOPE = frozenset(
 _WHOLE_TARGETS = frozenset(
     ("tests", "test", "src", "lib", "spec", "specs", ".", "..", "...", "app", "packages", "apps")
 )
+# The options that pick some of what there is, by runner: the same letter means other things elsewhere.
 _PARTIAL = re.compile(
-    r"\s-(?:k|t|run|g|w)(?:[ =]|\Z)|\bpytest\b.{0,150}\s-m[ =]|\bcargo\b.{0,150}\s-p[ =]|::"
-    r"|\s--(?:grep|filter|testNamePattern|test-name-pattern|testPathPatterns?|package|workspace|project|only|lf"
-    r"|last-failed|tests|run|test|scope|target|related|changed|onlyChanged|findRelatedTests|bin|lib|doc"
-    r"|shard)(?:[ =]|\Z)"
+    r"::"
+    r"|\s--(?:grep|filter|testNamePattern|test-name-pattern|testPathPatterns?|only|lf|last-failed|scope|related|changed"
+    r"|onlyChanged|findRelatedTests|shard)(?:[ =]|\Z)"
+    r"|\b(?:pytest|unittest)\b.{0,150}\s(?:-k|-m)[ =]"
+    r"|\b(?:jest|vitest|bun|npm|pnpm|yarn|npx)\b.{0,150}\s(?:-t|--project)[ =]"
+    r"|\b(?:mocha|playwright)\b.{0,150}\s(?:-g|--project)[ =]"
+    r"|\b(?:npm|yarn)\b.{0,150}\s(?:-w|--workspace)[ =]"
+    r"|\bgo\b.{0,150}\s-run[ =]"
+    r"|\bcargo\b.{0,150}\s(?:(?:-p|--package|--test|--bin)[ =]|--(?:lib|doc)\b)"
+    r"|\bgradlew?\b.{0,150}\s--tests[ =]"
 )
 
 
@@ -220,12 +228,22 @@ def is_partial(command: str) -> bool:
     """Tell whether a check's command picks some of what there is to check: a file, a pattern, a package."""
     if _PARTIAL.search(command):
         return True
-    targets = [target for found in read_line(command).checks for target in found.targets]
-    return any(_names_part(target) for target in targets)
+    return any(
+        _names_part(target, check.kind)
+        for check in read_line(command).checks
+        for target in check.targets
+        if target != check.script and not target.endswith("manage.py")
+    )
 
 
-def _names_part(target: str) -> bool:
-    return target.rstrip("/*").removeprefix("./").rstrip("/") not in _WHOLE_TARGETS and target not in ("./...", "./")
+def _names_part(target: str, kind: str) -> bool:
+    """Tell whether a file or folder on a command line is a part of what there is to check."""
+    name = target.rstrip("/*").removeprefix("./").rstrip("/")
+    role = file_role(name)
+    if kind == "build" or role == "config" or name.endswith((".sln", ".json", ".xml")):
+        return False
+    is_file = "." in name.rsplit("/", 1)[-1].strip(".")
+    return (kind == "test" or is_file) and name not in _WHOLE_TARGETS
 
 
 def _not_run(claim: Claim, kinds: list[str], ledger: Ledger) -> Tag | None:
