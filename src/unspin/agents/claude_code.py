@@ -83,8 +83,8 @@ _RUNNING = (
     "task",
 )
 
-_MACHINE_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
-_MACHINE_OPENINGS = (
+MACHINE_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
+MACHINE_OPENINGS = (
     "<task-notification>",
     "<system-reminder>",
     "<local-command-",
@@ -171,8 +171,8 @@ def _prompt(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> Non
     machine = (
         not text.strip()
         or bool(payload.get("agent_id"))
-        or payload.get("source") in _MACHINE_SOURCES
-        or text.lstrip().startswith(_MACHINE_OPENINGS)
+        or payload.get("source") in MACHINE_SOURCES
+        or text.lstrip().startswith(MACHINE_OPENINGS)
     )
     incoming.events.append(ev.Message(text, by_person=not machine))
 
@@ -202,7 +202,7 @@ def _batch(incoming: Incoming, payload: Mapping[str, Any], known: Known) -> None
         if call is None:
             continue
         _look_at_texts(call, known.texts)
-        result = _result(call, _text(each.get("tool_response")), position)
+        result = result_of(call, text_of(each.get("tool_response")), position)
         if result.comment and call.action not in (ev.EDIT, ev.ASK):
             _confirm_refusal(result, _string(payload, "transcript_path"))
         incoming.events.append(result)
@@ -230,14 +230,23 @@ _READERS = {
 
 
 def _call(payload: Mapping[str, Any], cwd: str, agent: str, later_cwd: str = "") -> ev.ToolCall | None:
-    tool, given = payload.get("tool_name"), payload.get("tool_input")
+    call = call_of(
+        payload.get("tool_name"), payload.get("tool_input"), cwd, agent, call_id=_string(payload, "tool_use_id")
+    )
+    if call is not None:
+        _look_at_files(call, later_cwd)
+    return call
+
+
+def call_of(tool: Any, given: Any, cwd: str, agent: str, *, call_id: str) -> ev.ToolCall | None:
+    """Return a call as the client names it, without a look at any file; ``None`` where it names no tool."""
     if not isinstance(tool, str) or not tool:
         return None
     given = given if isinstance(given, dict) else {}
     action = _ACTIONS.get(tool) or (ev.WAIT if _looks_after(tool) else ev.OTHER)
     command = _string(given, "command") if action == ev.SHELL else ""
     gloss = _GLOSS.get(tool, ())
-    call = ev.ToolCall(
+    return ev.ToolCall(
         tool,
         canonical({key: value for key, value in given.items() if key not in gloss}),
         action=action,
@@ -246,10 +255,8 @@ def _call(payload: Mapping[str, Any], cwd: str, agent: str, later_cwd: str = "")
         edits=_edits(tool, given) if action == ev.EDIT else (),
         cwd=cwd,
         agent=agent,
-        call_id=_string(payload, "tool_use_id"),
+        call_id=call_id,
     )
-    _look_at_files(call, later_cwd)
-    return call
 
 
 def _looks_after(tool: str) -> bool:
@@ -360,7 +367,7 @@ def _string(given: Mapping[str, Any], key: str) -> str:
 # -- results ---------------------------------------------------------------------------
 
 
-def _text(response: Any) -> str:
+def text_of(response: Any) -> str:
     """Return a result as text: it comes as text, as content blocks, or (other hooks' form) as an object."""
     if isinstance(response, str):
         return response
@@ -373,7 +380,7 @@ def _text(response: Any) -> str:
     return ""
 
 
-def _result(call: ev.ToolCall, text: str, position: int) -> ev.ToolResult:
+def result_of(call: ev.ToolCall, text: str, position: int) -> ev.ToolResult:
     """Return the result as the model read it; the texts are the client's own."""
     result = ev.ToolResult(call, text, position=position)
     head = text[:400]

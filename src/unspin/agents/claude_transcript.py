@@ -26,10 +26,15 @@ def last_context(path: str) -> tuple[int, int | None] | None:
         message = entry.get("message")
         usage = message.get("usage") if isinstance(message, dict) else None
         if isinstance(message, dict) and isinstance(usage, dict):
-            keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-            tokens = sum(value for key in keys if isinstance(value := usage.get(key), int))
-            return tokens, _window(str(message.get("model")), tokens)
+            return tokens_of(usage, str(message.get("model")))
     return None
+
+
+def tokens_of(usage: dict[str, Any], model: str) -> tuple[int, int | None]:
+    """Return the tokens in the context after a model message with this usage, and the model's window."""
+    keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    tokens = sum(value for key in keys if isinstance(value := usage.get(key), int))
+    return tokens, _window(model, tokens)
 
 
 def is_error(path: str, call_id: str) -> bool | None:

@@ -260,6 +260,14 @@ def _counts(used: _Usage) -> Usage:
     )
 
 
+def usage_of(used: object) -> Usage:
+    """Return what a model message used, from its ``usage`` as plain data; nothing where that is not as it should be."""
+    try:
+        return _counts(msgspec.convert(used, _Usage))
+    except msgspec.ValidationError:
+        return Usage()
+
+
 def _open(path: str) -> IO[bytes]:
     if path.endswith(".gz"):
         import gzip

@@ -1,0 +1,38 @@
+"""The list of formats, and which one a file is: told from its content, never from its name alone."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from unspin.scan.source import Source
+
+#: Format: the module that reads it. The order is that in which they are asked.
+FORMATS: dict[str, str] = {
+    "claude-code": "unspin.scan.readers.claude_code",
+}
+
+
+class Unknown(Exception):
+    """No reader knows this content; the text says what it is."""
+
+
+def reader(source: Source, format: str = "") -> ModuleType:
+    """Return the module that reads a file. Raises ``Unknown``, and ``SourceError`` where it cannot be opened."""
+    if format:
+        return load(format)
+    head = source.head()
+    if not head.strip():
+        raise Unknown("empty file")
+    for name in FORMATS:
+        module = load(name)
+        if module.sniff(head, source.path):
+            return module
+    raise Unknown("file of no known format")
+
+
+def load(format: str) -> ModuleType:
+    """Return a format's module."""
+    name = FORMATS[format]
+    __import__(name)
+    return sys.modules[name]

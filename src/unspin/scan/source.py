@@ -1,0 +1,290 @@
+"""Opens what people point at: files, folders, globs, compressed ones, and remote ones where fsspec is installed.
+
+Everything comes as a stream with bounds: a line, a document and what a compressed file
+expands to have a largest size, so that no file takes more memory than another.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+LONGEST_LINE = 64 << 20  # bytes of a line that is still read
+LARGEST_EXPANSION = 200  # times the size of a compressed file, once it is over ...
+EXPANSION_FROM = 1 << 30  # ... so many bytes
+HEAD = 256 << 10  # bytes in which a format shows
+_BLOCK = 256 << 10
+
+#: How names of files end that a folder is searched for.
+NAMES = (".jsonl", ".json", ".traj", ".md", ".db", ".sqlite", ".ndjson")
+_COMPRESSED = (".gz", ".zst", ".zstd")
+
+
+class SourceError(Exception):
+    """A file cannot be read; the text says why."""
+
+
+class Source:
+    """One file. ``path`` is a local path, or a URL that fsspec knows."""
+
+    __slots__ = ("_head", "path")
+
+    def __init__(self, path: str):
+        self.path = path
+        self._head: bytes | None = None
+
+    @property
+    def remote(self) -> bool:
+        return "://" in self.path
+
+    def open(self) -> IO[bytes]:
+        """Open it as a binary stream of its content, expanded. Raises ``SourceError``."""
+        try:
+            return _expanded(_raw(self.path), self.path)
+        except OSError as error:
+            raise SourceError(error.strerror or str(error)) from None
+
+    def head(self) -> bytes:
+        """Return the beginning of the content."""
+        if self._head is None:
+            with self.open() as stream:
+                try:
+                    self._head = _fully(stream, HEAD)
+                except (OSError, EOFError, zlib.error, SourceError) as error:
+                    raise SourceError(_words(error)) from None
+        return self._head
+
+    def lines(self) -> Iterator[tuple[int, bytes | None]]:
+        """Yield the lines with their numbers, from 1; ``None`` for one that is too long to be read.
+
+        Raises ``SourceError`` where the file ends in the midst of its compression.
+        """
+        with self.open() as stream:
+            number, rest, lost = 0, b"", False
+            while True:
+                try:
+                    block = stream.read(_BLOCK)
+                except (OSError, EOFError, zlib.error) as error:
+                    raise SourceError(_words(error)) from None
+                if not block:
+                    break
+                first, *others = block.split(b"\n")
+                if not others:  # a line that goes on
+                    rest = b"" if lost else rest + first
+                    if len(rest) > LONGEST_LINE:
+                        rest, lost = b"", True
+                    continue
+                number += 1
+                yield number, None if lost else rest + first
+                lost, rest = False, others.pop()
+                for line in others:
+                    number += 1
+                    yield number, line
+            if lost or rest:
+                yield number + 1, None if lost else rest
+
+    def whole(self, largest: int) -> bytes:
+        """Return the whole content; raise ``SourceError`` where it is larger than ``largest`` bytes."""
+        with self.open() as stream:
+            try:
+                data = _fully(stream, largest + 1)
+            except (OSError, EOFError, zlib.error) as error:
+                raise SourceError(_words(error)) from None
+        if len(data) > largest:
+            raise SourceError(f"a document of more than {largest >> 20} MB in one piece")
+        return data
+
+    def size(self) -> int:
+        """Return its size as it lies there, 0 where that is not known."""
+        if self.remote:
+            return int(_filesystem(self.path).size(self.path) or 0)
+        try:
+            return os.stat(self.path).st_size
+        except OSError:
+            return 0
+
+
+def find(paths: Iterable[str], *, since: float = 0) -> Iterator[Source]:
+    """Yield the files that ``paths`` mean: themselves, those below a folder, those that a pattern fits.
+
+    ``since`` leaves out files that were last written before. Raises ``SourceError`` for a path
+    that is not there and a pattern that fits nothing.
+    """
+    seen: set[str] = set()
+    for given in paths:
+        for path in _meant(given):
+            key = path if "://" in path else os.path.realpath(path)
+            if key not in seen and (since <= 0 or "://" in path or _written(path) >= since):
+                seen.add(key)
+                yield Source(path)
+
+
+def _meant(given: str) -> list[str]:
+    if "://" in given:
+        return _remote(given)
+    given = os.path.expanduser(given)
+    if os.path.isdir(given):
+        return _below(given)
+    if os.path.exists(given):
+        return [given]
+    found = sorted(glob.glob(given, recursive=True))
+    if not found:
+        raise SourceError(f"{given}: no such file or folder, and no file fits it as a pattern")
+    return [path for each in found for path in (_below(each) if os.path.isdir(each) else [each])]
+
+
+def _below(folder: str) -> list[str]:
+    found = []
+    for base, folders, files in os.walk(folder):
+        folders.sort()
+        found += [os.path.join(base, name) for name in sorted(files) if is_candidate(name)]
+    return found
+
+
+def is_candidate(name: str) -> bool:
+    """Tell whether a file in a folder could be a transcript, by its name."""
+    for each in _COMPRESSED:
+        name = name.removesuffix(each)
+    return name.endswith(NAMES)
+
+
+def _written(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0
+
+
+# -- remote ----------------------------------------------------------------------------
+
+
+def _filesystem(url: str) -> Any:
+    try:
+        import fsspec  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise SourceError(
+            f"{url}: reading from there needs fsspec: pip install fsspec (and the library of its kind)"
+        ) from None
+    try:
+        return fsspec.core.url_to_fs(url)[0]
+    except Exception as error:  # whatever the library of that kind raises
+        raise SourceError(f"{url}: {_words(error)}") from None
+
+
+def _remote(url: str) -> list[str]:
+    filesystem = _filesystem(url)
+    try:
+        if any(char in url for char in "*?["):
+            found = filesystem.glob(url)
+        elif filesystem.isdir(url):
+            found = filesystem.find(url)
+        else:
+            return [url]
+    except Exception as error:
+        raise SourceError(f"{url}: {_words(error)}") from None
+    names = [str(filesystem.unstrip_protocol(each)) for each in sorted(found)]
+    return [each for each in names if is_candidate(each)] or names
+
+
+def _raw(path: str) -> IO[bytes]:
+    if "://" not in path:
+        return open(path, "rb")
+    try:
+        return _filesystem(path).open(path, "rb")  # type: ignore[no-any-return]
+    except SourceError:
+        raise
+    except Exception as error:
+        raise SourceError(_words(error)) from None
+
+
+# -- compressed ------------------------------------------------------------------------
+
+
+def _expanded(raw: IO[bytes], path: str) -> IO[bytes]:
+    """Return the stream, expanded where its first bytes say that it is compressed."""
+    magic = raw.read(4)
+    raw.seek(0)
+    if magic[:2] == b"\x1f\x8b":
+        return _Bounded(_Gunzip(raw), raw, path)  # type: ignore[return-value]
+    if magic == b"\x28\xb5\x2f\xfd":
+        import zstandard
+
+        stream = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(raw, read_across_frames=True)
+        return _Bounded(stream, raw, path)  # type: ignore[return-value]
+    return raw
+
+
+class _Gunzip:
+    """Expands gzip as it is read, members one after another; never more than was asked for."""
+
+    def __init__(self, raw: IO[bytes]):
+        self._raw = raw
+        self._expand = zlib.decompressobj(31)
+        self._left = b""
+
+    def read(self, size: int) -> bytes:
+        while True:
+            data = self._left or self._raw.read(64 << 10)
+            if not data:
+                if not self._expand.eof and self._expand.unconsumed_tail == b"" and self._begun:
+                    raise EOFError("the file ends in the midst of its compression")
+                return b""
+            self._begun = True
+            found = self._expand.decompress(data, size)
+            self._left = self._expand.unconsumed_tail
+            if self._expand.eof:
+                rest = self._expand.unused_data.lstrip(b"\0")
+                self._expand, self._left, self._begun = zlib.decompressobj(31), rest, False
+            if found:
+                return found
+
+    _begun = False
+
+
+class _Bounded:
+    """A stream that ends with an error where a small file expands without end."""
+
+    def __init__(self, stream: Any, raw: IO[bytes], path: str):
+        self._stream = stream
+        self._raw = raw
+        self._read = 0
+        self._most = max(
+            EXPANSION_FROM, (os.path.getsize(path) if os.path.exists(path) else 1 << 40) * LARGEST_EXPANSION
+        )
+
+    def __enter__(self) -> _Bounded:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._raw.close()
+
+    def read(self, size: int) -> bytes:
+        try:
+            found: bytes = self._stream.read(size)
+        except (EOFError, OSError, zlib.error):
+            raise
+        except Exception as error:  # the other library's own
+            raise OSError(_words(error)) from None
+        self._read += len(found)
+        if self._read > self._most:
+            raise OSError(f"it expands to more than {LARGEST_EXPANSION} times its size: it is not read further")
+        return found
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+def _fully(stream: IO[bytes], size: int) -> bytes:
+    parts, left = [], size
+    while left and (part := stream.read(min(left, _BLOCK))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def _words(error: BaseException) -> str:
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(str(text).split())[:300]
