@@ -100,13 +100,14 @@ class Wanted:
 class Plan:
     """What a rollback would do: the checkpoint, the present, and the files that differ."""
 
-    __slots__ = ("changes", "commits", "missing", "present", "target", "undoes")
+    __slots__ = ("changes", "commits", "left_alone", "missing", "present", "target", "undoes")
 
     def __init__(self, target: Checkpoint, present: Snapshot, changes: list[Change], undoes: Rollback | None = None):
         self.target = target
         self.present = present
         self.changes = changes
         self.undoes = undoes
+        self.left_alone: list[tuple[bytes, str]] = []  # paths that differ and stay as they are, and why
         self.missing: list[str] = []  # paths that were asked for and are in neither
         self.commits: list[str] | None = None  # made since: one line each; None where that is not known
 
@@ -151,8 +152,9 @@ class Book:
                     store.confirm_checkpoint(last.id, wanted.event_index)
             return None
         changed = 0
-        if last and self.snapshots.holds(last.tree):
-            changed = len(self.snapshots.all_changes(last, snapshot))
+        if last:
+            with contextlib.suppress(GitError):  # its content is not there any more
+                changed = len(self.snapshots.all_changes(last, snapshot))
         with self._opened() as store:
             return store.add_checkpoint(
                 session=wanted.session,
@@ -190,12 +192,19 @@ class Book:
     def plan(self, target: Checkpoint, files: Sequence[str] = ()) -> Plan:
         """Return what going back to ``target`` would change; ``files`` limits it to these paths, and what is below."""
         with self.snapshots.held():
-            return self._plan(target, self.snapshots.take(), files)
+            return self._plan(target, self.snapshots.take_whole(), files)
 
-    def _plan(self, target: Checkpoint, present: Snapshot, files: Sequence[str]) -> Plan:
+    def _plan(
+        self, target: Checkpoint, present: Snapshot, files: Sequence[str], touched: set[bytes] | None = None
+    ) -> Plan:
         if not self.snapshots.holds(target.tree):
-            raise CheckpointError(f"the content of {target.name} is not in the store any more: take another checkpoint")
+            raise CheckpointError(
+                f"the content of {target.name} is not in the store any more: choose another checkpoint. "
+                "unspin checkpoints lists them"
+            )
         changes = self.snapshots.all_changes(present, target)
+        if touched is not None:
+            changes = [each for each in changes if each.path in touched]
         plan = Plan(target, present, changes)
         if files:
             asked = [self._inside(each) for each in files]
@@ -204,8 +213,26 @@ class Book:
             plan.missing = [
                 each for each, path in zip(files, asked, strict=True) if not any(_is_below(one, path) for one in known)
             ]
+        self._leave_alone(plan)
         plan.commits = self._commits_since(target)
         return plan
+
+    def _leave_alone(self, plan: Plan) -> None:
+        """Take out of a plan what is not to be touched: it was not in the snapshot that would bring it back."""
+        gone = [each.path for each in plan.changes if not each.new_mode]
+        if any(each.path.rpartition(b"/")[2] == b".gitignore" for each in plan.changes):
+            then = self.snapshots.ignored_by(plan.target.tree, gone)
+        else:
+            then = set()
+        kept = []
+        for each in plan.changes:
+            if not each.old_mode and restore.stands(self.place.root, each.path):
+                plan.left_alone.append((each.path, restore.NOT_SAVED))
+            elif each.path in then:
+                plan.left_alone.append((each.path, restore.IGNORED_THEN))
+            else:
+                kept.append(each)
+        plan.changes = kept
 
     def _inside(self, path: str) -> bytes:
         full = os.path.normpath(os.path.join(os.getcwd(), path))
@@ -236,14 +263,19 @@ class Book:
         back with ``undo``.
         """
         with self.snapshots.held():
-            present = self.snapshots.take()
-            plan = self._plan(target, present, files)
-            if not told(plan) or not plan.changes:
-                return Outcome(plan, restore.Restored(), None)
             interrupted = self._interrupted()
+            if interrupted and interrupted.target != target.id:
+                interrupted = None
+            present = self.snapshots.take_whole(interrupted.paths if interrupted else ())
+            plan = self._plan(target, present, files)
+            first = self._beginning(interrupted, plan) if interrupted else None
+            if not told(plan) or not plan.changes:
+                return Outcome(plan, restore.Restored(plan.left_alone), None)
             safety = self._enter_safety(present, BEFORE_ROLLBACK, session)
-            origin = self._origin(interrupted, present, safety)
-            return self._carry_out(plan, safety, origin, undoes=0)
+            touched, folders = [each.path for each in plan.changes], {}
+            if interrupted and first:  # what the interrupted one had changed is undone with it
+                touched, folders = sorted({*touched, *interrupted.paths}), interrupted.folders
+            return self._carry_out(plan, safety, first or safety, touched, folders)
 
     def undo(self, session: str, told: Callable[[Plan], bool]) -> Outcome:
         """Bring back what was there before the last rollback (or undo) that was not undone."""
@@ -254,15 +286,13 @@ class Book:
             if last is None or target is None:
                 raise CheckpointError("there is no rollback to undo here")
             restore.sweep(self.place.root, last.paths)
-            present = self.snapshots.take()
-            plan = self._plan(target, present, ())
-            touched = set(last.paths)
-            plan.changes = [each for each in plan.changes if each.path in touched]
+            present = self.snapshots.take_whole(last.paths)
+            plan = self._plan(target, present, (), touched=set(last.paths))
             plan.undoes = last
             if not told(plan):
-                return Outcome(plan, restore.Restored(), None)
+                return Outcome(plan, restore.Restored(plan.left_alone), None)
             safety = self._enter_safety(present, BEFORE_UNDO, session)
-            return self._carry_out(plan, safety, safety, undoes=last.id)
+            return self._carry_out(plan, safety, safety, [each.path for each in plan.changes], {})
 
     def _enter_safety(self, present: Snapshot, reason: str, session: str) -> Checkpoint:
         entered = self._enter(present, Wanted(reason, session, why=NO_CHECK))
@@ -270,6 +300,7 @@ class Book:
         return entered
 
     def _interrupted(self) -> Rollback | None:
+        """Return the rollback that was cut off, its unfinished files cleared away."""
         with self._opened() as store:
             last = store.last_rollback(self.place.root)
         if last and last.state == BEGUN:
@@ -277,45 +308,63 @@ class Book:
             return last
         return None
 
-    def _origin(self, interrupted: Rollback | None, present: Snapshot, safety: Checkpoint) -> Checkpoint:
-        """Return what undoing goes back to: of a rollback that was cut off and is made again, its beginning.
+    def _beginning(self, interrupted: Rollback, plan: Plan) -> Checkpoint | None:
+        """Return what undoing goes back to where a rollback that was cut off is made again: its beginning.
 
         That holds where nothing else happened since: each file that differs from the
-        beginning is as the rollback would have left it.
+        beginning is as the rollback would have left it. Takes out of the plan what the first
+        one had left alone.
         """
-        if interrupted is None:
-            return safety
         with self._opened() as store:
-            first, target = store.checkpoint(interrupted.safety), store.checkpoint(interrupted.target)
-        if (
-            first is None
-            or target is None
-            or not (self.snapshots.holds(first.tree) and self.snapshots.holds(target.tree))
-        ):
-            return safety
-        since = {each.path: (each.new_mode, each.new_id) for each in self.snapshots.changes(first.tree, present.tree)}
-        meant = {each.path: (each.new_mode, each.new_id) for each in self.snapshots.changes(first.tree, target.tree)}
-        return first if all(meant.get(path) == state for path, state in since.items()) else safety
+            first = store.checkpoint(interrupted.safety)
+        if first is None or not self.snapshots.holds(first.tree):
+            return None
+        mine = set(interrupted.paths)
+        since = {
+            each.path: (each.new_mode, each.new_id) for each in self.snapshots.changes(first.tree, plan.present.tree)
+        }
+        meant = {each.path: each for each in self.snapshots.changes(first.tree, plan.target.tree)}
+        planned = {each.path for each in plan.changes}
+        alone = set()
+        for path, state in since.items():
+            change = meant.get(path)
+            if path in mine:
+                if change is None or (change.new_mode, change.new_id) != state:
+                    return None
+            elif path in planned:
+                if change is None or change.old_mode:
+                    return None
+                alone.add(path)  # it was there, ignored
+        plan.left_alone += [(path, restore.NOT_SAVED) for path in sorted(alone)]
+        plan.changes = [each for each in plan.changes if each.path not in alone]
+        return first
 
-    def _carry_out(self, plan: Plan, safety: Checkpoint, origin: Checkpoint, *, undoes: int) -> Outcome:
-        touched = [each.path for each in plan.changes]
-        folders: dict[str, int] = plan.undoes.folders if plan.undoes else {}
-        if origin is not safety:  # what the interrupted one had changed is undone with it
-            known = set(touched)
-            touched += [
-                each.path for each in self.snapshots.changes(origin.tree, plan.target.tree) if each.path not in known
-            ]
+    def _carry_out(
+        self, plan: Plan, safety: Checkpoint, origin: Checkpoint, touched: list[bytes], folders: dict[str, int]
+    ) -> Outcome:
+        """Write the files. ``origin`` is what undoing goes back to, ``folders`` those that were there then."""
+        undone = plan.undoes
         with self._opened() as store:
             number = store.begin_rollback(
-                self.place.root, target=plan.target.id, safety=origin.id, paths=touched, undoes=undoes
+                self.place.root,
+                target=plan.target.id,
+                safety=origin.id,
+                paths=touched,
+                undoes=undone.id if undone else 0,
             )
+            store.end_rollback(number, state=BEGUN, folders={**restore.folders_of(self.place.root, touched), **folders})
         done = restore.apply(
-            self.snapshots, plan.changes, modes=plan.target.modes, began=plan.present.began, folders=folders
+            self.snapshots,
+            plan.changes,
+            modes=plan.target.modes,
+            present=plan.present.modes,
+            folders=undone.folders if undone else {},
         )
+        done.left_alone[:0] = plan.left_alone
         with self._opened() as store:
-            store.end_rollback(number, state=DONE, folders=done.folders)
-            if undoes:
-                store.end_rollback(undoes, state=UNDONE)
+            store.end_rollback(number, state=DONE)
+            if undone:
+                store.end_rollback(undone.id, state=UNDONE)
         return Outcome(plan, done, safety)
 
     # -- clearing away -----------------------------------------------------------------

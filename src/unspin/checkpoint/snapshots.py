@@ -21,7 +21,7 @@ import shutil
 import stat
 import time
 
-from unspin.checkpoint.git import Git, GitError, finish, look
+from unspin.checkpoint.git import Git, GitError, answer, ask, finish, look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +34,22 @@ TEMPORARY = ".unspin-restore-"  # how files are named while they are written int
 
 #: Why a file is not in a snapshot.
 TOO_LARGE, OWN_REPOSITORY, UNREADABLE = "larger than the limit", "a repository of its own", "cannot be read"
+RESERVED = "git keeps this name for itself"
 
 _MOST_FILES = 500_000  # of a folder: more is no project
 _MOST_BYTES = 8_000_000_000
+_EXCLUDES = ("config", "--type=path", "--get", "core.excludesFile")
 _PATIENCE = 20.0  # seconds to wait for another process
 _MANY_LOOSE = 3_000  # objects that lie loose before they are packed
+_CERTAINLY = f"{TEMPORARY}0".encode()  # a name that our own list ignores
+_THEIRS = "unspin-index"  # which state of the person's index was followed
+
+#: What git says where the store is at fault and not the file.
+_STORE_FAILS = re.compile(
+    "No space left on device|quota exceeded|Read-only file system|Input/output error|File too large"
+    "|failed to insert into database|unable to write new index file|index.lock",
+    re.IGNORECASE,
+)
 
 #: Where a folder has no git, and so nobody said what is not worth keeping.
 _NEVER_WORTH_IT = ("node_modules/", ".venv/", "__pycache__/", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".tox/")
@@ -116,6 +127,7 @@ class Snapshots:
         self._max = max_file_bytes
         self._git = Git(place.store, place.root)
         self._ready = os.path.join(place.store, "unspin-ready")
+        self._excludes: bytes | None = None  # the person's own file of ignored files, once it was looked up
 
     # -- the lock ----------------------------------------------------------------------
 
@@ -134,6 +146,8 @@ class Snapshots:
                     if time.monotonic() > end:
                         raise Busy(f"another process is at the checkpoints of {self.place.root}") from None
                     time.sleep(0.005)
+            # each git holds it, too: one whose starter was killed may still be at work
+            os.set_inheritable(lock, True)
             self._sweep()
             yield
         finally:
@@ -147,39 +161,99 @@ class Snapshots:
 
     # -- taking ------------------------------------------------------------------------
 
-    def take(self) -> Snapshot:
-        """Return the work tree as it is now, stored. Raises ``GitError`` where that is not possible."""
-        if not os.path.exists(self._ready):
-            return self._first()
+    def take(self, also: Sequence[bytes] = ()) -> Snapshot:
+        """Return the work tree as it is now, stored. Raises ``GitError`` where that is not possible.
+
+        ``also`` are paths that belong in even where git ignores them now: those of a rollback,
+        which changes what is ignored while it is under way.
+        """
+        fresh = not os.path.exists(self._ready)
+        snapshot = self._first() if fresh else None
+        if snapshot and not also:
+            return snapshot
+        try:
+            return self._next(also)
+        except GitError:
+            if fresh:
+                raise
+            return self._mend(also)
+
+    def take_whole(self, also: Sequence[bytes] = ()) -> Snapshot:
+        """Return the same, with each object looked for: before files are written over."""
+        snapshot = self.take(also)
+        if not self.holds(snapshot.tree):
+            snapshot = self._mend(also)
+            if not self.holds(snapshot.tree):
+                raise GitError(f"the store {self.place.store} is damaged, and could not be mended")
+        return snapshot
+
+    def _mend(self, also: Sequence[bytes]) -> Snapshot:
+        """Take a first snapshot again, into a store that has lost something: what it still holds stays."""
+        self._git.run("--version")  # nothing to mend where there is no git
+        for folder, _, names in os.walk(os.path.join(self.place.store, "objects")):
+            for name in names:
+                path = os.path.join(folder, name)
+                with contextlib.suppress(OSError):
+                    if not os.path.getsize(path):
+                        os.unlink(path)  # what a crash left of an object: git takes it for one
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._ready)
+        snapshot = self._first()
+        for name in os.listdir(os.path.join(self.place.store, "refs", "trees")):
+            if not self.holds(name):
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(self.place.store, "refs", "trees", name))
+        return self._next(also) if also else snapshot
+
+    def _next(self, also: Sequence[bytes]) -> Snapshot:
         began = time.time_ns()
         names = self._unlike_index()
         known = self._exclude()
         names, left_out, newest, modes = self._sort_out(names)
-        self._add(names, left_out)
-        again = self._reconcile(
-            ignoring_changed=not known or any(name.endswith(b".gitignore") for name in names), added=names
-        )
+        gone = self._add(names, left_out)
+        again = self._reconcile(changed=not known or gone or any(name.endswith(b".gitignore") for name in names))
         if again:
             more, rest, later, _ = self._sort_out(again, modes)
             self._add(more, rest)
             left_out += rest
             newest = max(newest, later)
+        if also:
+            more, rest, _, _ = self._sort_out([name for name in also if name not in set(names)], modes)
+            self._add(more, rest)
+            _write(os.path.join(self.place.store, _THEIRS), b"")  # the next one looks again whether they belong in
         modes.save()
         tree = self._git.run("write-tree").decode().strip()
         self._protect(tree)
-        return Snapshot(tree, modes.dump(), _readable(left_out), newest, began)
+        return Snapshot(tree, modes.dump(), _readable(left_out), max(newest, self._latest(names)), began)
+
+    def _latest(self, names: Sequence[bytes]) -> int:
+        """Return the latest change of files that are stored now: one may have come since they were looked at."""
+        latest = 0
+        for name in names:
+            with contextlib.suppress(OSError):
+                latest = max(latest, os.lstat(os.path.join(os.fsencode(self.place.root), name)).st_ctime_ns)
+        return latest
 
     def _unlike_index(self) -> list[bytes]:
         """Return the paths that differ from our index: changed, gone, and new ones that are not ignored."""
+        listing = ("ls-files", "-z", "--others", "--exclude-standard")
+        kept = os.path.join(self.place.store, "unspin-excludes")
+        guess = _read(kept)  # looked up while the others are at work, as it hardly ever changes
         changed = self._git.start("diff-files", "-z", "--name-only", "--ignore-submodules=all")
-        others = self._git.start(*self._excluding(), "ls-files", "-z", "--others", "--exclude-standard")
+        asked = ask(self.place.root, *_EXCLUDES)
+        others = self._git.start(*_excluding(guess), *listing)
+        self._excludes = named = os.fsencode(answer(asked) or "")
         found = finish(others)
+        if named != guess:
+            found = self._git.run(*_excluding(named), *listing)
+            _write(kept, named)
         return [name for name in (finish(changed) + found).split(b"\0") if name]
 
     def _excluding(self) -> list[str]:
         """Return the option that names the person's own file of ignored files."""
-        named = look(self.place.root, "config", "--type=path", "--get", "core.excludesFile")
-        return ["-c", f"core.excludesFile={named}"] if named else []
+        if self._excludes is None:
+            self._excludes = os.fsencode(look(self.place.root, *_EXCLUDES) or "")
+        return _excluding(self._excludes)
 
     def _exclude(self) -> bool:
         """Bring our copy of the repository's own list of ignored files up to date; return whether it was."""
@@ -211,12 +285,15 @@ class Snapshots:
                     if stat.S_ISREG(seen.st_mode):
                         modes.note(name, seen)
         wanted, left_out, newest = [], [], 0
+        real: dict[bytes, bool] = {b"": True}
         for name in names:
             path = root + b"/" + name
             if name.endswith(b"/"):  # git lists a repository inside the work tree as a folder
                 left_out.append((name, OWN_REPOSITORY))
                 continue
             try:
+                if not _is_real(root, os.path.dirname(name), real):
+                    raise FileNotFoundError
                 seen = os.lstat(path)
             except OSError:  # gone: its folder tells since when
                 newest = max(newest, _changed_at(os.path.dirname(path)))
@@ -224,7 +301,9 @@ class Snapshots:
                 wanted.append(name)
                 continue
             newest = max(newest, seen.st_ctime_ns)
-            if stat.S_ISLNK(seen.st_mode):
+            if _is_reserved(name, link=stat.S_ISLNK(seen.st_mode)):
+                left_out.append((name, RESERVED))  # git would pass over it and say nothing
+            elif stat.S_ISLNK(seen.st_mode):
                 modes.forget(name)
             elif not stat.S_ISREG(seen.st_mode):
                 modes.forget(name)
@@ -240,43 +319,52 @@ class Snapshots:
         out = {name for name, _ in left_out}
         return [name for name in wanted if name not in out], left_out, newest, modes
 
-    def _add(self, names: list[bytes], left_out: list[tuple[bytes, str]], *options: str) -> None:
-        """Bring our index up to date for ``names``; what git cannot take is left out."""
+    def _add(self, names: list[bytes], left_out: list[tuple[bytes, str]], *options: str) -> bool:
+        """Bring our index up to date for ``names``; what git cannot take is left out. Return whether some are gone."""
+        root = os.fsencode(self.place.root)
+        real: dict[bytes, bool] = {b"": True}
+        there: list[bytes] = []
         gone = [name.rstrip(b"/") for name, _ in left_out]
+        for name in names:
+            is_there = _is_real(root, os.path.dirname(name), real) and os.path.lexists(root + b"/" + name)
+            (there if is_there and not _is_real(root, name, real) else gone).append(name)
         if gone:
             self._forget(gone)
+        self._store(there, left_out, *options)
+        return bool(gone)
+
+    def _store(self, names: list[bytes], left_out: list[tuple[bytes, str]], *options: str) -> None:
         if not names:
             return
         try:
             data = b"".join(name + b"\0" for name in names)
             self._git.run(*options, "update-index", "-z", "--add", "--remove", "--replace", "--stdin", data=data)
-        except GitError:
+        except GitError as error:
+            if _STORE_FAILS.search(str(error)) or not os.path.isdir(self.place.root):
+                raise
             if len(names) == 1:
                 left_out.append((names[0], UNREADABLE))
                 self._forget(names)
                 return
             half = len(names) // 2
-            self._add(names[:half], left_out, *options)
-            rest: list[tuple[bytes, str]] = []
-            self._add(names[half:], rest, *options)
-            left_out += rest
+            self._store(names[:half], left_out, *options)
+            self._store(names[half:], left_out, *options)
 
     def _forget(self, names: Sequence[bytes]) -> None:
         """Take paths out of our index."""
         data = b"".join(b"0 " + b"0" * 40 + b"\t" + name + b"\0" for name in names)
         self._git.run("update-index", "-z", "--index-info", data=data)
 
-    def _reconcile(self, *, ignoring_changed: bool, added: Sequence[bytes]) -> list[bytes]:
-        """Follow what the person's index and the lists of ignored files say now.
+    def _reconcile(self, *, changed: bool) -> list[bytes]:
+        """Follow what the person's index and the lists of ignored files say now, where that may have ``changed``.
 
         A file that is tracked although it is ignored belongs in; one that has come to be
         ignored, and is not tracked, belongs out. Returns the paths that are to be added.
         """
         path = os.path.join(self.place.git_folder, "index") if self.place.git_folder else ""
         stamp = _stamp(path) if path else ""
-        kept = os.path.join(self.place.store, "unspin-index")
-        tracking_changed = _read(kept).decode("ascii", "replace") != stamp
-        if not (ignoring_changed or tracking_changed):
+        kept = os.path.join(self.place.store, _THEIRS)
+        if not changed and _read(kept).decode("ascii", "replace") == stamp:
             return []
         listing = ("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
         theirs: set[bytes] = set()
@@ -286,6 +374,9 @@ class Snapshots:
         ours = {name for name in self._git.run(*self._excluding(), *listing).split(b"\0") if name}
         if ours - theirs:
             self._forget(sorted(ours - theirs))
+        root = os.fsencode(self.place.root)
+        if not all(os.path.lexists(root + b"/" + name) for name in theirs):
+            stamp = ""  # one that comes again is ignored like any other: it has to be looked for
         _write(kept, stamp.encode())
         return sorted(theirs - ours)
 
@@ -309,11 +400,16 @@ class Snapshots:
         return self._from_files()
 
     def _make(self) -> None:
-        """Make an empty store in the place of whatever was there unfinished."""
+        """Make a store without an index. What whole snapshots hold, where there are any, stays."""
         folder = self.place.store
-        shutil.rmtree(folder, ignore_errors=True)
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            if name not in ("objects", "refs"):
+                path = os.path.join(folder, name)
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, "objects", "info", "alternates"))
         for name in ("objects/info", "objects/pack", "refs/trees", "refs/heads", "info"):
-            os.makedirs(os.path.join(folder, name), mode=0o700)
+            os.makedirs(os.path.join(folder, name), mode=0o700, exist_ok=True)
         ignorecase = os.path.exists(self.place.root.swapcase()) and self.place.root.swapcase() != self.place.root
         _write(os.path.join(folder, "config"), _CONFIG.format(ignorecase=str(ignorecase).lower()).encode())
         _write(os.path.join(folder, "HEAD"), b"ref: refs/heads/none\n")
@@ -408,7 +504,7 @@ class Snapshots:
         wanted, left_out, newest, modes = self._sort_out(names, modes)
         # as if every file were large: git then writes one pack, and not a file for each
         self._add(wanted, left_out, "-c", "core.bigFileThreshold=1")
-        again = self._reconcile(ignoring_changed=True, added=wanted)
+        again = self._reconcile(changed=True)
         if again:
             more, rest, later, _ = self._sort_out(again, modes)
             self._add(more, rest, "-c", "core.bigFileThreshold=1")
@@ -526,9 +622,9 @@ class Snapshots:
             process.wait()
 
     def holds(self, tree: str) -> bool:
-        """Tell whether a tree is there."""
+        """Tell whether a tree is there with all that is in it."""
         try:
-            self._git.run("cat-file", "-e", tree)
+            self._git.run("rev-list", "--objects", "--quiet", tree, "--")
         except GitError:
             return False
         return True
@@ -538,6 +634,34 @@ class Snapshots:
         asked = "".join(f"{each}\n" for each in trees).encode()
         found = self._git.run("cat-file", "--batch-check=%(objecttype)", data=asked).split(b"\n") if trees else []
         return {each for each, kind in zip(trees, found, strict=False) if kind == b"tree"}
+
+    def ignored_by(self, tree: str, names: Sequence[bytes]) -> set[bytes]:
+        """Return which of ``names`` the ignore files of a snapshot ignore."""
+        if not names:
+            return set()
+        rules = [
+            (identity, path)
+            for mode, identity, path in self._listed(tree)
+            if path.rpartition(b"/")[2] == b".gitignore" and mode != "120000"
+        ]
+        folder = os.path.join(self.place.store, "rules")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder, mode=0o700)
+        try:
+            for (_, path), data in zip(rules, self.blobs([identity for identity, _ in rules]), strict=True):
+                full = os.path.join(os.fsencode(folder), path)
+                os.makedirs(os.path.dirname(full), mode=0o700, exist_ok=True)
+                with open(full, "wb") as file:
+                    file.write(data)
+            beside = Git(self.place.store, folder)
+            asked = b"".join(name + b"\0" for name in names)
+            # one name that is ignored for certain: with none at all, git's status is not zero
+            found = beside.run(
+                *self._excluding(), "check-ignore", "-z", "--no-index", "--stdin", data=asked + _CERTAINLY + b"\0"
+            )
+            return set(found.split(b"\0")).difference((b"", _CERTAINLY))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     # -- clearing away -----------------------------------------------------------------
 
@@ -693,6 +817,33 @@ def _mode(given: str) -> str:
 
 def _readable(left_out: list[tuple[bytes, str]]) -> list[tuple[str, str]]:
     return [(os.fsdecode(name), why) for name, why in left_out]
+
+
+def _is_real(root: bytes, folder: bytes, known: dict[bytes, bool]) -> bool:
+    """Tell whether a folder below ``root`` is one, all the way down and through no link."""
+    found = known.get(folder)
+    if found is None:
+        found = _is_real(root, os.path.dirname(folder), known)
+        if found:
+            try:
+                found = stat.S_ISDIR(os.lstat(root + b"/" + folder).st_mode)
+            except OSError:
+                found = False
+        known[folder] = found
+    return found
+
+
+def _excluding(named: bytes) -> list[str]:
+    return ["-c", f"core.excludesFile={os.fsdecode(named)}"] if named else []
+
+
+def _is_reserved(name: bytes, *, link: bool) -> bool:
+    """Tell whether git takes no file of this name: it could be read as part of a repository."""
+    lower = name.lower()
+    if b".git" not in lower:
+        return False
+    parts = lower.split(b"/")
+    return b".git" in parts or (link and b".gitmodules" in parts)
 
 
 def _changed_at(folder: bytes) -> int:
