@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from driver import Client
-from unspin.cli.app import app
+from unspin.cli.app import COMMANDS, app
 from unspin.paths import state_folder
 
 FAILURE = "E   TypeError: bad 'x'\nFAILED tests/test_a.py::test_a - TypeError: bad 'x'\n"
@@ -195,7 +195,7 @@ def test_a_wrong_setting_is_told_with_file_and_remedy(session: Client) -> None:
     assert "unspin.toml" in text and "failing_edits = 0" in text and "a whole number from 1" in text
 
 
-@pytest.mark.parametrize("command", sorted(app.commands))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_has_help_with_an_example(command: str) -> None:
     text = run(command, "--help").output
     assert "Examples:" in text and f"unspin {command}" in text

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from driver import Client
-from unspin.cli.app import app
+from unspin.cli.app import COMMANDS, app
 from unspin.detect import DETECTORS
 from unspin.facts.shell import read_line
 from unspin.facts.step import Step
@@ -60,8 +60,8 @@ def test_every_setting_is_on_the_settings_page() -> None:
 
 def test_every_command_is_on_the_commands_page_and_in_the_readme() -> None:
     page, readme = (DOCS / "commands.md").read_text("utf-8"), (ROOT / "README.md").read_text("utf-8")
-    assert [name for name in app.commands if f"\n## unspin {name}\n" not in page] == []
-    assert [name for name in app.commands if f"unspin {name}" not in readme] == []
+    assert [name for name in COMMANDS if f"\n## unspin {name}\n" not in page] == []
+    assert [name for name in COMMANDS if f"unspin {name}" not in readme] == []
 
 
 @pytest.mark.parametrize("rule", [each.rule for each in DETECTORS])
@@ -238,7 +238,7 @@ def command_lines() -> list[tuple[Path, str]]:
 @pytest.mark.parametrize(("path", "line"), command_lines())
 def test_commands_that_are_shown_exist_with_their_options(path: Path, line: str) -> None:
     words = re.split(r"\s{2,}|[<|;]", line)[0].split()[1:]
-    command = app.commands[words[0]]
+    command = app.every()[words[0]]
     known = {option for each in command.params for option in each.opts} | {"--help"}
     options = words[1 : words.index("--")] if "--" in words else words[1:]
     assert [word for word in options if word.startswith("-") and word not in known] == []

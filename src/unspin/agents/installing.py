@@ -30,6 +30,8 @@ _LONGEST_NAME = 120
 class InstallError(Exception):
     """Installing is not possible; the text says what was found and what to do."""
 
+    for_people = True
+
 
 class Plan:
     """What installing or uninstalling would do to one settings file.

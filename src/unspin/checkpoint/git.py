@@ -30,6 +30,8 @@ _AT_ONCE = 65536  # bytes
 class GitError(Exception):
     """Git did not do what was asked; the text is git's own, shortened."""
 
+    for_people = True
+
 
 def environment() -> dict[bytes, bytes]:
     """Return the environment without what points git elsewhere, in a language that can be read."""

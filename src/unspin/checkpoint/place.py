@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class Refused(Exception):
     """No checkpoints are kept here; the text says why, and what to do."""
 
+    for_people = True
+
 
 class Place:
     """A work tree: its top folder, its repository (empty without git), and our store for it.

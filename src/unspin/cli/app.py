@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import sqlite3
@@ -11,47 +12,53 @@ import traceback
 import click
 
 import unspin
-from unspin.agents.installing import InstallError
-from unspin.checkpoint.book import CheckpointError
-from unspin.checkpoint.git import GitError
-from unspin.checkpoint.place import Refused
-from unspin.checkpoint.snapshots import Busy
-from unspin.cli import common, costing, deciding, handing, installing, looking, rewinding, running
-from unspin.guard.settings import SettingsError
+from unspin.cli import common
 from unspin.paths import state_folder
 from unspin.store import StoreError, record_fault
 
-COMMANDS: tuple[click.Command, ...] = (
-    installing.install,
-    installing.uninstall,
-    running.hook,
-    looking.status,
-    looking.log,
-    looking.settings,
-    looking.doctor,
-    deciding.release,
-    deciding.mute,
-    deciding.mode,
-    deciding.forget,
-    running.check,
-    running.statusline,
-    rewinding.checkpoints,
-    rewinding.diff,
-    rewinding.rollback,
-    handing.handoff,
-    costing.cost,
-)
+#: Command: the module of ``unspin.cli`` that holds it. Only what is asked for is loaded.
+COMMANDS: dict[str, str] = {
+    "install": "installing",
+    "uninstall": "installing",
+    "hook": "running",
+    "status": "looking",
+    "log": "looking",
+    "settings": "looking",
+    "doctor": "looking",
+    "release": "deciding",
+    "mute": "deciding",
+    "mode": "deciding",
+    "forget": "deciding",
+    "check": "running",
+    "statusline": "running",
+    "checkpoints": "rewinding",
+    "diff": "rewinding",
+    "rollback": "rewinding",
+    "handoff": "handing",
+    "cost": "costing",
+}
 
 
 class _Commands(click.Group):
     """Commands in the order of their list, described in full; whatever fails is told in one line."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+    def list_commands(self, ctx: click.Context | None = None) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
+        module = COMMANDS.get(cmd_name)
+        if module is None:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"unspin.cli.{module}"), cmd_name)
+        return command
+
+    def every(self) -> dict[str, click.Command]:
+        """Return all commands by their names, loaded."""
+        return {name: each for name in COMMANDS if (each := self.get_command(None, name)) is not None}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in self.commands.items()])
+            formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in self.every().items()])
 
     def invoke(self, ctx: click.Context) -> object:
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -65,13 +72,12 @@ class _Commands(click.Group):
             return None
         except (StoreError, sqlite3.Error) as error:
             raise common.Problem(common.store_remedy(error)) from error
-        except (SettingsError, InstallError, Refused, Busy, GitError, CheckpointError) as error:
-            raise common.Problem(str(error)) from error
         except OSError as error:
             about = f"{error.filename}: " if error.filename else ""
             raise common.Problem(f"{about}{error.strerror or error}") from error
         except Exception as error:
-            raise common.Problem(_own_fault(error)) from error
+            told = getattr(error, "for_people", False)  # an error whose text says what to do
+            raise common.Problem(str(error) if told else _own_fault(error)) from error
 
 
 def _own_fault(error: Exception) -> str:
@@ -84,7 +90,7 @@ def _own_fault(error: Exception) -> str:
     return f"a fault of unspin's own: {error!r}. It is recorded; see: unspin doctor"
 
 
-@click.group(
+@click.command(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=common.examples("unspin install claude-code", "unspin status", "unspin log -v", "unspin release"),
@@ -92,7 +98,3 @@ def _own_fault(error: Exception) -> str:
 @click.version_option(unspin.__version__, prog_name="unspin")
 def app() -> None:
     """Traction control for AI agents: notices when an agent is spinning, says so in one line, holds the door."""
-
-
-for _command in COMMANDS:
-    app.add_command(_command)

@@ -12,7 +12,7 @@ from unspin import config, cost
 from unspin.checkpoint.book import limits_of
 from unspin.checkpoint.taking import wait_for_others
 from unspin.cli import common, show
-from unspin.cost.transcripts import find, folders
+from unspin.cost.files import find, folders
 from unspin.handoff import check as checking
 from unspin.handoff import document
 from unspin.handoff.gathering import gather

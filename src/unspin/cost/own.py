@@ -21,6 +21,8 @@ _NEEDED = ("input", "output")
 class PriceError(Exception):
     """The price file cannot be used; the text says where and what to write instead."""
 
+    for_people = True
+
 
 def read(folder: str) -> dict[str, dict[str, float]]:
     """Return the prices of the file in ``folder`` by model, none where there is no file.

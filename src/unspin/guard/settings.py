@@ -51,6 +51,8 @@ _SWITCHABLE = frozenset(RULES.values()) | {
 class SettingsError(ValueError):
     """A setting that cannot be used; the text says what was given, expected, and what to do."""
 
+    for_people = True
+
 
 class Settings:
     """Checked settings. ``settings["loop.failing_edits"]`` gives the value or the default.

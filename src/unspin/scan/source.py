@@ -26,6 +26,8 @@ _COMPRESSED = (".gz", ".zst", ".zstd")
 class SourceError(Exception):
     """A file cannot be read; the text says why."""
 
+    for_people = True
+
 
 class Source:
     """One file. ``path`` is a local path, or a URL that fsspec knows."""
