@@ -45,6 +45,8 @@ CHANGED_MEANWHILE = "files changed after the check had ended"
 class CheckpointError(Exception):
     """It cannot be done; the text says what was found and what to do."""
 
+    for_people = True
+
 
 class Limits:
     """How much is kept of one work tree: checkpoints, days, and megabytes on the disk."""
@@ -130,7 +132,9 @@ class Book:
     def take(self, wanted: Wanted) -> Checkpoint | None:
         """Take a checkpoint; ``None`` where the list holds it already."""
         with self.snapshots.held():
-            snapshot = self.snapshots.take()
+            with self._opened() as store:
+                last = store.last_checkpoint(self.place.root)
+            snapshot = self.snapshots.take(since=last.tree if last else "")
             found = self._enter(snapshot, wanted)
             if found is not None:
                 self._retain()
@@ -180,7 +184,9 @@ class Book:
         return (last.reason, last.command, last.working) != (wanted.reason, wanted.command, working)
 
     def _head(self) -> str:
-        return (look(self.place.root, "rev-parse", "--verify", "-q", "HEAD") or "") if self.place.git_folder else ""
+        if not self.place.git_folder:
+            return ""
+        return places.head(self.place) or look(self.place.root, "rev-parse", "--verify", "-q", "HEAD") or ""
 
     # -- looking -----------------------------------------------------------------------
 
@@ -213,14 +219,14 @@ class Book:
             plan.missing = [
                 each for each, path in zip(files, asked, strict=True) if not any(_is_below(one, path) for one in known)
             ]
-        self._leave_alone(plan)
+        self._leave_alone(plan, undoing=touched is not None)
         plan.commits = self._commits_since(target)
         return plan
 
-    def _leave_alone(self, plan: Plan) -> None:
+    def _leave_alone(self, plan: Plan, *, undoing: bool) -> None:
         """Take out of a plan what is not to be touched: it was not in the snapshot that would bring it back."""
         gone = [each.path for each in plan.changes if not each.new_mode]
-        if any(each.path.rpartition(b"/")[2] == b".gitignore" for each in plan.changes):
+        if not undoing and any(each.path.rpartition(b"/")[2] == b".gitignore" for each in plan.changes):
             then = self.snapshots.ignored_by(plan.target.tree, gone)
         else:
             then = set()
@@ -228,6 +234,8 @@ class Book:
         for each in plan.changes:
             if not each.old_mode and restore.stands(self.place.root, each.path):
                 plan.left_alone.append((each.path, restore.NOT_SAVED))
+            elif not undoing and not each.old_mode and restore.is_in_repository(self.place.root, each.path):
+                plan.left_alone.append((each.path, restore.OTHERS))
             elif each.path in then:
                 plan.left_alone.append((each.path, restore.IGNORED_THEN))
             else:
@@ -325,17 +333,18 @@ class Book:
         }
         meant = {each.path: each for each in self.snapshots.changes(first.tree, plan.target.tree)}
         planned = {each.path for each in plan.changes}
-        alone = set()
+        unknown = []
         for path, state in since.items():
             change = meant.get(path)
             if path in mine:
                 if change is None or (change.new_mode, change.new_id) != state:
                     return None
             elif path in planned:
-                if change is None or change.old_mode:
-                    return None
-                alone.add(path)  # it was there, ignored
-        plan.left_alone += [(path, restore.NOT_SAVED) for path in sorted(alone)]
+                unknown.append(path)
+        alone = self.snapshots.ignored_by(first.tree, unknown)
+        if len(alone) < len(unknown):
+            return None
+        plan.left_alone += [(path, restore.NOT_SAVED) for path in sorted(alone) if path in meant]
         plan.changes = [each for each in plan.changes if each.path not in alone]
         return first
 

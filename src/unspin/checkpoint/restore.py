@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CHANGED_SINCE = "it changed in this very moment"
 NOT_SAVED = "what is there is not in the snapshot: it is ignored or was left out"
 IGNORED_THEN = "git ignored it then: what it held is not known"
+OTHERS = "its folder has become a repository of its own"
 IN_THE_WAY = "a folder or link stands in the way, with files that are not in the snapshot"
 
 _RANDOM = 16  # hexadecimal digits behind that
@@ -131,6 +132,14 @@ def stands(root: str, path: bytes) -> bool:
         and os.path.lexists(full)
         and (os.path.islink(full) or not os.path.isdir(full))
     )
+
+
+def is_in_repository(root: str, path: bytes) -> bool:
+    """Tell whether a folder on the way to a path is a repository of its own."""
+    while path := os.path.dirname(path):
+        if os.path.lexists(os.path.join(os.fsencode(root), path, b".git")):
+            return True
+    return False
 
 
 def folders_of(root: str, paths: Sequence[bytes]) -> dict[str, int]:

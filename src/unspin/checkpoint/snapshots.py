@@ -38,6 +38,7 @@ RESERVED = "git keeps this name for itself"
 
 _MOST_FILES = 500_000  # of a folder: more is no project
 _MOST_BYTES = 8_000_000_000
+_RAW = ("-z", "--no-renames", "--raw", "--ignore-submodules=none")
 _EXCLUDES = ("config", "--type=path", "--get", "core.excludesFile")
 _PATIENCE = 20.0  # seconds to wait for another process
 _MANY_LOOSE = 3_000  # objects that lie loose before they are packed
@@ -86,6 +87,8 @@ _UNLIKE_OURS = re.compile(r"objectformat\s*=\s*(?!sha1)|partialclone|promisor|sp
 class Busy(Exception):
     """Another process holds the store of this work tree."""
 
+    for_people = True
+
 
 class Snapshot:
     """A work tree at one moment.
@@ -93,12 +96,15 @@ class Snapshot:
     ``tree`` is the id of the tree object, ``modes`` the permissions of its files (JSON, see
     ``Modes``), ``left_out`` pairs of path and reason. ``newest`` is the latest moment at
     which a file that changed since the snapshot before did so, in nanoseconds since the
-    epoch, and ``began`` the moment at which this one began to look.
+    epoch, and ``began`` the moment at which this one began to look. ``changed`` is how the
+    tree differs from that of ``since``, where that was asked for.
     """
 
-    __slots__ = ("began", "left_out", "modes", "newest", "tree")
+    __slots__ = ("began", "changed", "left_out", "modes", "newest", "since", "tree")
 
     def __init__(self, tree: str, modes: str, left_out: list[tuple[str, str]], newest: int, began: int):
+        self.since = ""
+        self.changed: list[Change] = []
         self.tree = tree
         self.modes = modes
         self.left_out = left_out
@@ -161,18 +167,19 @@ class Snapshots:
 
     # -- taking ------------------------------------------------------------------------
 
-    def take(self, also: Sequence[bytes] = ()) -> Snapshot:
+    def take(self, also: Sequence[bytes] = (), *, since: str = "") -> Snapshot:
         """Return the work tree as it is now, stored. Raises ``GitError`` where that is not possible.
 
         ``also`` are paths that belong in even where git ignores them now: those of a rollback,
-        which changes what is ignored while it is under way.
+        which changes what is ignored while it is under way. How it differs from the tree
+        ``since`` is looked up on the way, where that can be told.
         """
         fresh = not os.path.exists(self._ready)
         snapshot = self._first() if fresh else None
         if snapshot and not also:
             return snapshot
         try:
-            return self._next(also)
+            return self._next(also, since)
         except GitError:
             if fresh:
                 raise
@@ -205,7 +212,7 @@ class Snapshots:
                     os.unlink(os.path.join(self.place.store, "refs", "trees", name))
         return self._next(also) if also else snapshot
 
-    def _next(self, also: Sequence[bytes]) -> Snapshot:
+    def _next(self, also: Sequence[bytes], since: str = "") -> Snapshot:
         began = time.time_ns()
         names = self._unlike_index()
         known = self._exclude()
@@ -222,9 +229,15 @@ class Snapshots:
             self._add(more, rest)
             _write(os.path.join(self.place.store, _THEIRS), b"")  # the next one looks again whether they belong in
         modes.save()
-        tree = self._git.run("write-tree").decode().strip()
+        comparing = self._git.start("diff-index", "--cached", *_RAW, since) if since else None
+        writing = self._git.start("write-tree")  # they only read the same index
+        status, compared, _ = comparing.communicate() if comparing else (1, b"", b"")
+        tree = finish(writing).decode().strip()
         self._protect(tree)
-        return Snapshot(tree, modes.dump(), _readable(left_out), max(newest, self._latest(names)), began)
+        snapshot = Snapshot(tree, modes.dump(), _readable(left_out), max(newest, self._latest(names)), began)
+        if status == 0:
+            snapshot.since, snapshot.changed = since, _changes(compared)
+        return snapshot
 
     def _latest(self, names: Sequence[bytes]) -> int:
         """Return the latest change of files that are stored now: one may have come since they were looked at."""
@@ -247,7 +260,27 @@ class Snapshots:
         if named != guess:
             found = self._git.run(*_excluding(named), *listing)
             _write(kept, named)
-        return [name for name in (finish(changed) + found).split(b"\0") if name]
+        names = [name for name in finish(changed).split(b"\0") if name]
+        return names + self._outermost([name for name in found.split(b"\0") if name])
+
+    def _outermost(self, names: Sequence[bytes]) -> list[bytes]:
+        """Return new paths with those in repositories of their own taken together.
+
+        Git does that only where none of the folder's files is in the index.
+        """
+        root = os.fsencode(self.place.root)
+        known: dict[bytes, bytes] = {b"": b""}
+
+        def repository(folder: bytes) -> bytes:
+            found = known.get(folder)
+            if found is None:
+                found = repository(os.path.dirname(folder))
+                if not found and os.path.lexists(os.path.join(root, folder, b".git")):
+                    found = folder + b"/"
+                known[folder] = found
+            return found
+
+        return list(dict.fromkeys(repository(os.path.dirname(name.rstrip(b"/"))) or name for name in names))
 
     def _excluding(self) -> list[str]:
         """Return the option that names the person's own file of ignored files."""
@@ -551,18 +584,12 @@ class Snapshots:
         """Return how ``new`` differs from ``old``, path by path."""
         if old == new:
             return []
-        fields = self._git.run("diff-tree", "-r", "-z", "--no-renames", "--raw", old, new).split(b"\0")
-        found = []
-        for head, path in zip(fields[::2], fields[1::2], strict=False):
-            if not head.startswith(b":"):
-                continue
-            old_mode, new_mode, old_id, new_id, _ = head[1:].decode().split(" ")
-            found.append(Change(path, _mode(old_mode), _mode(new_mode), old_id, new_id))
-        return found
+        return _changes(self._git.run("diff-tree", "-r", *_RAW, old, new))
 
     def all_changes(self, old: Snapshot | Checkpoint, new: Snapshot | Checkpoint) -> list[Change]:
         """Return the same for two snapshots, with files of which only the permissions differ."""
-        found = self.changes(old.tree, new.tree)
+        known_already = isinstance(new, Snapshot) and new.since == old.tree
+        found = list(new.changed) if known_already else self.changes(old.tree, new.tree)
         before, after = KnownModes(old.modes), KnownModes(new.modes)
         if before == after:
             return found
@@ -809,6 +836,18 @@ def _modes(data: bytes) -> tuple[tuple[int, int], dict[str, int]]:
         return (plain, executable), found["others"]
     except (ValueError, KeyError, TypeError):
         return (0o644, 0o755), {}
+
+
+def _changes(raw: bytes) -> list[Change]:
+    """Return the changes that git tells in its raw format."""
+    fields = raw.split(b"\0")
+    found = []
+    for head, path in zip(fields[::2], fields[1::2], strict=False):
+        if not head.startswith(b":"):
+            continue
+        old_mode, new_mode, old_id, new_id, _ = head[1:].decode().split(" ")
+        found.append(Change(path, _mode(old_mode), _mode(new_mode), old_id, new_id))
+    return found
 
 
 def _mode(given: str) -> str:
