@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 
 from unspin.facts.digest import digest_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_COMMIT = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class Refused(Exception):
@@ -52,6 +56,14 @@ def find(folder: str, state_folder: str) -> Place:
             raise Refused(f"{each} is a git repository without a work tree: start in a work tree of it")
     _refuse_home(start)
     return Place(start, state_folder)
+
+
+def head(place: Place) -> str:
+    """Return the commit that is checked out where a file of its own says it; else it is empty, and git can tell."""
+    line = _line(os.path.join(place.git_folder, "HEAD"))
+    if line.startswith("ref: refs/heads/"):
+        line = _line(os.path.join(place.common_folder, line.removeprefix("ref: ")))
+    return line if _COMMIT.fullmatch(line) else ""
 
 
 def _refuse_home(root: str) -> None:

@@ -38,7 +38,7 @@ RESERVED = "git keeps this name for itself"
 
 _MOST_FILES = 500_000  # of a folder: more is no project
 _MOST_BYTES = 8_000_000_000
-_RAW = ("-z", "--no-renames", "--raw", "--ignore-submodules=none")
+_RAW = ("-z", "--no-renames", "--raw")
 _EXCLUDES = ("config", "--type=path", "--get", "core.excludesFile")
 _PATIENCE = 20.0  # seconds to wait for another process
 _MANY_LOOSE = 3_000  # objects that lie loose before they are packed
@@ -588,8 +588,10 @@ class Snapshots:
 
     def all_changes(self, old: Snapshot | Checkpoint, new: Snapshot | Checkpoint) -> list[Change]:
         """Return the same for two snapshots, with files of which only the permissions differ."""
-        known_already = isinstance(new, Snapshot) and new.since == old.tree
-        found = list(new.changed) if known_already else self.changes(old.tree, new.tree)
+        if isinstance(new, Snapshot) and new.since == old.tree:
+            found = list(new.changed)
+        else:
+            found = self.changes(old.tree, new.tree)
         before, after = KnownModes(old.modes), KnownModes(new.modes)
         if before == after:
             return found
