@@ -37,7 +37,9 @@ _DETAILS = {
     "deleted": 0,
     "signal": "compaction",
     "size": 0,
+    "text": "FINDING",
 }
+_DETAILS_OF = {"rot": {"signal": "tests", "size": 3}}
 _BLOCK = re.compile(r"(<!-- generated: ([a-z_ -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -89,8 +91,9 @@ def rules(folder: str) -> str:
 def opening(detector: type[Detector]) -> str:
     """Return the first sentence of a rule's line, as the messages make it."""
     default = KEYS[detector.switch()][1]
-    count = 1 if isinstance(default, bool) else default
-    found = Detection(detector.rule, "FILE", count, [], file="FILE", details=_DETAILS)
+    count = 2 if isinstance(default, bool) else default
+    details = {**_DETAILS, **_DETAILS_OF.get(detector.rule, {})}
+    found = Detection(detector.rule, "FILE", count, [], file="FILE", details=details)
     now = messages.Situation(passed=True, checkpoints=True, working_checkpoint=False)
     return messages.nudge(found, now).partition(". ")[0]
 

@@ -206,6 +206,32 @@ class ContextSize:
         self.window = window
 
 
+class TurnReport:
+    """What a turn of a run came to, told by whoever runs it: for logs that hold no tool calls.
+
+    ``run`` and ``turn`` say which. ``failing_tests`` are the ids of the tests that fail at
+    its end, ``None`` where none were run; ``build`` is ``passed``, ``failed`` or empty;
+    ``findings`` are the texts of what reviewers objected to.
+    """
+
+    __slots__ = ("build", "failing_tests", "findings", "run", "turn")
+
+    def __init__(
+        self,
+        run: str,
+        turn: str | int,
+        *,
+        failing_tests: Sequence[str] | None = None,
+        build: str = "",
+        findings: Sequence[str] = (),
+    ):
+        self.run = run
+        self.turn = str(turn)
+        self.failing_tests = failing_tests
+        self.build = build
+        self.findings = tuple(findings)
+
+
 class Opportunity:
     """Nothing happened, but the agent can be told something now: what was kept is given."""
 
@@ -213,7 +239,7 @@ class Opportunity:
 
 
 if TYPE_CHECKING:
-    Event: TypeAlias = ToolCall | ToolResult | RoundEnd | Message | Compaction | ContextSize | Opportunity
+    Event: TypeAlias = ToolCall | ToolResult | RoundEnd | Message | Compaction | ContextSize | TurnReport | Opportunity
 
 
 def shell(command: str, output: str = "", exit_code: int = 0, *, cwd: str = "/", position: int = 0) -> ToolResult:

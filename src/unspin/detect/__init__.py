@@ -13,6 +13,7 @@ from unspin.detect.oscillation import Oscillation
 from unspin.detect.recurring_error import RecurringError
 from unspin.detect.rejected_edits import RejectedEdits
 from unspin.detect.repeated_action import RepeatedAction, is_stalled
+from unspin.detect.rot import Rot
 from unspin.detect.tampering import Tampering
 from unspin.detect.unchanged_result import UnchangedResult
 
@@ -25,6 +26,7 @@ DETECTORS: tuple[type[Detector], ...] = (
     Oscillation,
     Tampering,
     Bloat,
+    Rot,
 )
 
 LOOP_RULES = frozenset(each.rule for each in DETECTORS if each.loop)

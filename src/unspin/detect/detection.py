@@ -6,11 +6,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
 
-    from unspin.events import Compaction, ContextSize, Message
+    from unspin.events import Compaction, ContextSize, Message, TurnReport
     from unspin.facts.reading import Values
     from unspin.facts.step import CheckResult, Round, Step
 
-    Noticed = Round | Message | Compaction | ContextSize
+    Noticed = Round | Message | Compaction | ContextSize | TurnReport
 
 
 class Detection:

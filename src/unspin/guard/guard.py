@@ -17,6 +17,7 @@ from unspin.events import (
     RoundEnd,
     ToolCall,
     ToolResult,
+    TurnReport,
 )
 from unspin.facts.digest import digest
 from unspin.facts.files import covers
@@ -228,6 +229,9 @@ class Guard:
             responses = self._close_rounds()
             self._next_index()
             return responses + self._compaction(event)
+        if isinstance(event, TurnReport):
+            self._next_index()
+            return self._respond(self._notice(event), can_say=False)
         if isinstance(event, ContextSize):
             return self._respond(self._notice(event), can_say=False)
         given = f"the class {event.__name__}" if isinstance(event, type) else type(event).__name__
@@ -296,10 +300,10 @@ class Guard:
 
     def _message(self, event: Message) -> list[Response]:
         self._next_index()
-        self._notice(event)
+        responses = self._respond(self._notice(event), can_say=False)
         if event.by_person:
             self._spoken(told=True)
-        return []
+        return responses
 
     def _spoken(self, *, told: bool = False) -> None:
         """The person spoke: the episode ends, blocks are released, counters start at zero."""

@@ -174,6 +174,17 @@ def _bloat(found: Detection, now: Situation) -> str:
     return f"Unspin: {what}. Finish the current step, then offer the user a handoff and a fresh session."
 
 
+def _rot(found: Detection, now: Situation) -> str:
+    turns = f"{found.count} turns running"
+    size = found.details["size"]
+    what = {
+        "tests": f"the same {size} {'test fails' if size == 1 else 'tests fail'} at the end of {turns}",
+        "build": f"the build fails at the end of {turns}",
+        "finding": f"a review finding came back word for word: {quote(found.details['text'])}",
+    }[found.details["signal"]]
+    return f"Unspin: {what}. Tell the user before going on."
+
+
 def _other(found: Detection, now: Situation) -> str:
     """Say a rule that has no wording of its own yet."""
     about = f" on {now.file(found.file)}" if found.file else ""
@@ -192,4 +203,5 @@ _NUDGES = {
     "oscillation": _oscillation,
     "tampering": _tampering,
     "bloat": _bloat,
+    "rot": _rot,
 }

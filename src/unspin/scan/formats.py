@@ -10,6 +10,7 @@ from unspin.scan.source import Source
 #: Format: the module that reads it. The order is that in which they are asked.
 FORMATS: dict[str, str] = {
     "claude-code": "unspin.scan.readers.claude_code",
+    "unspin": "unspin.scan.readers.own",
 }
 
 

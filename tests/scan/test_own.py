@@ -1,0 +1,119 @@
+"""unspin's own log format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unspin.guard import Settings
+from unspin.scan.readers.own import FIELDS
+from unspin.scan.scanning import Result, scan
+from unspin.scan.source import Source
+
+
+def scanned(folder: Path, *lines: Any) -> Result:
+    path = folder / "log.jsonl"
+    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+    return scan(Source(str(path)), Settings())
+
+
+def rules(result: Result) -> list[str]:
+    return [found.rule for session in result.sessions for found in session.found]
+
+
+@pytest.mark.parametrize("name", ["event", "type", "kind"])
+def test_tests_run_alone_is_enough_for_rot(tmp_path: Path, name: str) -> None:
+    result = scanned(
+        tmp_path,
+        {name: "tests_run", "run": "a", "turn": 1, "failing_tests": ["x", "y"]},
+        {name: "tests_run", "run": "b", "turn": 1, "failing_tests": ["x", "y"]},
+        {name: "tests_run", "run": "a", "turn": 2, "failing_tests": ["y", "x"]},
+        {name: "tests_run", "run": "b", "turn": 2, "failing_tests": ["x"]},
+    )
+    assert result.format == "unspin" and result.errors == []
+    assert [(each.session, [found.rule for found in each.found]) for each in result.sessions] == [
+        ("a", ["rot"]),
+        ("b", []),
+    ]
+
+
+def test_a_loop(tmp_path: Path) -> None:
+    lines: list[Any] = [{"event": "session", "session": "run-7", "cwd": "/shop"}, {"event": "message", "text": "fix"}]
+    for number in range(3):
+        lines += [
+            {"event": "tool", "edits": [{"path": "/shop/a.py", "old": "x", "new": str(number)}]},
+            {"event": "round_end"},
+            {"event": "tool", "command": "pytest", "output": "E   TypeError: no", "exit_code": 1},
+            {"event": "round_end"},
+        ]
+    result = scanned(tmp_path, *lines)
+    (session,) = result.sessions
+    assert session.tool_calls == 6 and session.edits == 3 and session.project == "/shop"
+    assert session.found[0].rule == "failing_edits" and session.found[0].event_index == 6
+    assert session.found[0].message.startswith('Unspin: loop (3 failing edits on "a.py"')
+
+
+def test_rounds_whose_end_nobody_wrote_end_with_the_log(tmp_path: Path) -> None:
+    calls = [{"event": "tool", "edits": [{"path": "/a", "old": "x", "new": "y"}], "refused": "tool"}] * 2
+    lines = [line for _ in range(3) for line in (*calls, {"event": "round_end"})]
+    assert rules(scanned(tmp_path, *lines[:-1]))[0] == "rejected_edits"
+
+
+def test_usage_counts_a_message_once(tmp_path: Path) -> None:
+    usage = {"event": "usage", "model": "m", "input_tokens": 10, "output_tokens": 5, "id": "a", "cost": 0.5}
+    (session,) = scanned(tmp_path, usage, usage, {**usage, "id": "b"}).sessions
+    assert session.tokens == 30 and session.dollars == 1.0
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("{", "no JSON"),
+        ("[1]", "expected an object"),
+        ({"event": "tool", "exit_code": "1"}, "expected a whole number"),
+        ({"event": "tool", "action": "dance"}, "expected one of"),
+        ({"event": "tool", "edits": [{"p": 1}]}, "expected a list such as"),
+        ({"event": "tests_run", "run": "r", "turn": 1, "failing_tests": "x"}, "expected a list of test ids"),
+        ({"event": "tests_run", "run": "r", "failing_tests": []}, "turn"),
+        ({"event": "message", "text": 5}, "expected a text"),
+    ],
+)
+def test_a_broken_line_is_reported_and_the_rest_is_read(tmp_path: Path, line: Any, says: str) -> None:
+    result = scanned(tmp_path, {"event": "message", "text": "a"}, line, {"event": "message", "text": "b"})
+    assert [error["line"] for error in result.errors] == [2]
+    assert says in result.errors[0]["error"]
+    assert result.sessions[0].messages == 2
+
+
+def test_events_that_nobody_knows_are_counted(tmp_path: Path) -> None:
+    result = scanned(tmp_path, {"event": "message"}, {"event": "weather"}, {"other": 1}, {"event": "weather"})
+    assert result.skipped == {"weather": 2, "line without an event": 1}
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    lines=st.lists(
+        st.tuples(
+            st.sampled_from(sorted(FIELDS)),
+            st.dictionaries(st.sampled_from(sorted({field for each in FIELDS.values() for field in each})), _VALUES),
+        ),
+        max_size=12,
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_whatever_a_line_holds_nothing_is_raised(tmp_path_factory: pytest.TempPathFactory, lines: Any) -> None:
+    result = scanned(
+        tmp_path_factory.mktemp("log"), {"event": "message"}, *({**fields, "event": name} for name, fields in lines)
+    )
+    assert result.format == "unspin"
