@@ -36,7 +36,11 @@ COMMANDS: dict[str, str] = {
     "rollback": "rewinding",
     "handoff": "handing",
     "cost": "costing",
+    "scan": "scanning",
+    "show": "scanning",
 }
+
+_NAMES = {"show": "show_session"}  # where the function cannot have the command's name
 
 
 class _Commands(click.Group):
@@ -49,7 +53,8 @@ class _Commands(click.Group):
         module = COMMANDS.get(cmd_name)
         if module is None:
             return None
-        command: click.Command = getattr(importlib.import_module(f"unspin.cli.{module}"), cmd_name)
+        held = importlib.import_module(f"unspin.cli.{module}")
+        command: click.Command = getattr(held, _NAMES.get(cmd_name, cmd_name))
         return command
 
     def every(self) -> dict[str, click.Command]:

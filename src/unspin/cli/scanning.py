@@ -1,0 +1,348 @@
+"""Commands over transcripts: scan, show."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import click
+
+from unspin import config, cost
+from unspin.cli import common, show
+from unspin.cost.files import folders
+from unspin.guard import Settings
+from unspin.guard.settings import RULES
+from unspin.scan.formats import FORMATS
+from unspin.scan.scanning import Found, Result, Scanned, Summary, each_of
+from unspin.scan.source import Source, SourceError, find
+
+UNREADABLE = 3  # exit status: something could not be read
+_SHOWN_ERRORS = 10
+_FIELDS = (
+    "path", "session", "rule", "identity", "count", "event_index", "time", "response", "file", "message", "evidence",
+)  # fmt: skip
+_SPANS = {"h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+class _Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A date or a span of time: 2026-11-01, 7d, 24h."""
+
+    name = "when"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        span = re.fullmatch(r"(\d{1,6})([hdw])", value)
+        if span:
+            return time.time() - int(span[1]) * _SPANS[span[2]]
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except ValueError:
+            self.fail(f"{value}: expected a date such as 2026-11-01, or a span such as 24h, 7d or 4w", param, ctx)
+
+
+RULE = click.Choice(list(RULES))
+_PATHS = click.argument("paths", nargs=-1, metavar="PATH...")
+_FORMAT = click.option("--format", "format", type=click.Choice(list(FORMATS)), help="What it is, if it cannot be told.")
+
+
+@click.command(
+    epilog=common.examples(
+        "unspin scan ~/.claude/projects",
+        "unspin scan --since 7d --rule failing_edits",
+        "unspin scan runs/*.traj --json > scan.json",
+        "unspin scan logs/ --fail-on failing_edits --fail-on rot",
+    )
+)
+@_PATHS
+@click.option("--rule", "rules", multiple=True, type=RULE, help="Only these rules (may be given more than once).")
+@click.option("--since", type=_Since(), metavar="WHEN", help="Only files written since: a date, or 24h, 7d, 4w.")
+@_FORMAT
+@click.option("--json", "form", flag_value="json", help="One document: summary, detections, errors.")
+@click.option("--jsonl", "form", flag_value="jsonl", help="One detection a line.")
+@click.option("--csv", "form", flag_value="csv", help="One detection a row.")
+@click.option("--fail-on", "fail_on", multiple=True, type=RULE, help="Exit status 1 where this rule fired.")
+@click.option("--all", "everything", is_flag=True, help="Sessions without a detection, too.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes (default: as many as there are cores).")
+def scan(
+    paths: tuple[str, ...],
+    rules: tuple[str, ...],
+    since: float | None,
+    format: str,
+    form: str | None,
+    fail_on: tuple[str, ...],
+    everything: bool,
+    jobs: int | None,
+) -> None:
+    """Find where agents spun, in any pile of transcripts.
+
+    PATH is a file, a folder, a pattern, or a URL that fsspec knows; without one, Claude Code's own
+    transcripts. The rules and settings are those of the live guard in this folder. Exit status: 0; 1 where
+    a --fail-on rule fired; 2 for bad usage; 3 where something could not be read.
+    """
+    settings, prices = _settings(), _prices()
+    sources, errors = _sources(paths, since)
+    summary = Summary()
+    sessions: list[Scanned] = []
+    out = _Output(form)
+    for result in _progress(sources, settings, prices, format, jobs, quiet=form is not None):
+        result.sessions = [_only(each, rules) for each in result.sessions]
+        summary.add(result)
+        errors += result.errors
+        for each in result.sessions:
+            out.take(each)
+            if form is None and (each.found or everything):
+                sessions.append(each)
+    if form == "json":
+        out.end(summary, errors)
+    elif form is None:
+        _table(sessions, summary)
+    if form != "json":
+        _tell_errors(errors)
+    fired = {found for found in summary.rules if found in fail_on}
+    sys.exit(1 if fired else UNREADABLE if errors else 0)
+
+
+def _settings() -> Settings:
+    """Return the settings that hold in this folder; the scan writes nothing, and needs no store."""
+    return config.find(common.here()).settings
+
+
+def _prices() -> cost.Prices:
+    try:
+        return cost.known_prices()
+    except cost.PriceError as error:
+        raise common.Problem(str(error)) from error
+
+
+def _sources(paths: tuple[str, ...], since: float | None) -> tuple[list[Source], list[dict[str, Any]]]:
+    given = list(paths) or folders()
+    if not given:
+        raise click.UsageError("no transcripts of Claude Code are on this machine: name a file or a folder to scan.")
+    sources: list[Source] = []
+    errors: list[dict[str, Any]] = []
+    for each in given:
+        try:
+            sources += find([each], since=since or 0)
+        except SourceError as error:
+            errors.append({"path": each, "line": 0, "error": str(error)})
+    named = {os.path.realpath(each.path) for each in sources if not each.remote}
+    return [each for each in sources if not _is_part(each, named)], errors
+
+
+def _is_part(source: Source, named: set[str]) -> bool:
+    """Tell whether a subagent's file is read with its session's, which is scanned as well."""
+    folder, _, name = source.path.rpartition(f"{os.sep}subagents{os.sep}")
+    return bool(folder and name) and any(f"{os.path.realpath(folder)}{end}" in named for end in (".jsonl", ".jsonl.gz"))
+
+
+def _only(scanned: Scanned, rules: tuple[str, ...]) -> Scanned:
+    if rules:
+        scanned.found = [each for each in scanned.found if each.rule in rules]
+    return scanned
+
+
+def _progress(
+    sources: list[Source], settings: Settings, prices: cost.Prices, format: str, jobs: int | None, *, quiet: bool
+) -> Iterator[Result]:
+    """Scan, with a bar on a terminal where it takes long."""
+    jobs = jobs or (os.cpu_count() or 1)
+    results = each_of(sources, settings, prices=prices, format=format, jobs=jobs if len(sources) > 1 else 1)
+    if not sys.stderr.isatty():
+        yield from results
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("scanning"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=len(sources))
+        for result in results:
+            yield result
+            bar.advance(task)
+
+
+# -- for scripts -----------------------------------------------------------------------
+
+
+def mapping(found: Found) -> dict[str, Any]:
+    """Return a detection with the field names of the live log."""
+    values = found.as_mapping()
+    return {
+        **{field: values[field] for field in _FIELDS},
+        "tool_calls_before": found.tool_calls,
+        "tokens_before": found.tokens,
+    }
+
+
+class _Output:
+    """Writes detections as they come, or keeps them for one document."""
+
+    def __init__(self, form: str | None):
+        self._form = form
+        self._kept: list[dict[str, Any]] = []
+        if form == "csv":
+            self._csv([*_FIELDS])
+
+    def take(self, scanned: Scanned) -> None:
+        for found in scanned.found:
+            if self._form == "jsonl":
+                click.echo(json.dumps(mapping(found)))
+            elif self._form == "csv":
+                values = {**mapping(found), "evidence": json.dumps(found.evidence)}
+                self._csv([values[field] for field in _FIELDS])
+            elif self._form == "json":
+                self._kept.append(mapping(found))
+
+    def _csv(self, values: list[Any]) -> None:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow([_harmless(each) for each in values])
+        click.echo(line.getvalue(), nl=False)
+
+    def end(self, summary: Summary, errors: list[dict[str, Any]]) -> None:
+        click.echo(json.dumps({"summary": summary.as_mapping(), "detections": self._kept, "errors": errors}))
+
+
+def _harmless(value: Any) -> Any:
+    """Return a value that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+# -- for people ------------------------------------------------------------------------
+
+
+def _table(sessions: list[Scanned], summary: Summary) -> None:
+    page = show.Page()
+    for each in sorted(sessions, key=lambda each: each.ended):
+        counts: dict[str, int] = {}
+        for found in each.found:
+            counts[found.rule] = counts.get(found.rule, 0) + 1
+        about = ", ".join(f"{rule} {count}" for rule, count in counts.items()) or "nothing"
+        name = each.session[:8] or os.path.basename(each.path)
+        spent = f"{each.tool_calls:>6,} calls  {_dollars(each.dollars):>9}"
+        head = f"{each.ended[:10] or '-':<10}  {name:<12}  {spent}  "
+        page.line(head, show.fit(about, max(16, page.width - len(head))))
+    if sessions:
+        page.line("")
+    _rules(page, summary)
+    files = show.number(summary.files, "file")
+    sums = f"{show.number(summary.sessions, 'session')} in {files}, {summary.tool_calls:,} tool calls"
+    money = f", {summary.tokens:,} tokens, {'at least ' if summary.unpriced else ''}${summary.dollars:,.2f}"
+    page.line(sums, money if summary.tokens else "")
+    unknown = summary.skipped.get("file of no known format", 0) + summary.skipped.get("empty file", 0)
+    if unknown:
+        page.line(f"{show.number(unknown, 'file')} of no known format skipped")
+    if sessions and any(each.found for each in sessions):
+        page.line(("Evidence: unspin show SESSION", "dim"))
+
+
+def _rules(page: show.Page, summary: Summary) -> None:
+    rows = summary.as_mapping()["rules"]
+    if not rows:
+        page.line("Nothing was noticed.")
+        return
+    width = max(map(len, rows))
+    page.line(
+        (f"{'rule':<{width}}  detections  sessions  per 1,000 calls   used after the first of each session", "dim")
+    )
+    for rule in [each for each in RULES if each in rows]:
+        row = rows[rule]
+        after = f"{row['tokens_after']:,} tokens, ${row['dollars_after']:,.2f}" if row["tokens_after"] else "-"
+        counts = f"{row['detections']:>10,}  {row['sessions']:>8,}  {row['per_1000_calls']:>15.2f}"
+        page.line(f"{rule:<{width}}  {counts}   {after}")
+
+
+def _dollars(value: float | None) -> str:
+    return "unpriced" if value is None else f"${value:,.2f}"
+
+
+def _tell_errors(errors: list[dict[str, Any]]) -> None:
+    """Say on stderr what could not be read, a file a line."""
+    by_path: dict[str, list[dict[str, Any]]] = {}
+    for each in errors:
+        by_path.setdefault(each["path"], []).append(each)
+    for path, found in list(by_path.items())[:_SHOWN_ERRORS]:
+        first = found[0]
+        line = f", line {first['line']}" if first["line"] else ""
+        text = first["error"].removeprefix(f"{path}: ")
+        more = f" (and {len(found) - 1} more in this file)" if len(found) > 1 else ""
+        common.warn(f"{show.tilde(path)}{line}: {text}{more}")
+    if len(by_path) > _SHOWN_ERRORS:
+        common.warn(f"and {len(by_path) - _SHOWN_ERRORS} more files with something that could not be read; see --json")
+
+
+# -- one session -----------------------------------------------------------------------
+
+
+@click.command(
+    name="show", epilog=common.examples("unspin show 3eb2d320", "unspin show run.traj", "unspin show 3eb2 -r rot")
+)
+@click.argument("session", metavar="SESSION|FILE")
+@click.option("-r", "--rule", "rules", multiple=True, type=RULE, help="Only these rules.")
+@_FORMAT
+@common.JSON
+def show_session(session: str, rules: tuple[str, ...], format: str, as_json: bool) -> None:
+    """Show what was noticed in one transcript, with the evidence.
+
+    SESSION is the id of one of Claude Code's sessions, or how it begins; or name any file that scan reads.
+    """
+    sources = _meant(session)
+    results = list(each_of(sources, _settings(), prices=_prices(), format=format))
+    scanned = [_only(each, rules) for result in results for each in result.sessions]
+    if as_json:
+        for each in scanned:
+            for found in each.found:
+                click.echo(json.dumps(mapping(found)))
+    else:
+        page = show.Page()
+        for each in scanned:
+            _one(page, each)
+    errors = [error for result in results for error in result.errors]
+    _tell_errors(errors)
+    sys.exit(UNREADABLE if errors or not scanned else 0)
+
+
+def _meant(session: str) -> list[Source]:
+    if os.path.exists(session) or "://" in session:
+        return list(find([session]))
+    if not re.fullmatch(r"[\w.-]{1,100}", session):
+        raise common.Problem(f"{show.clean(session)}: no such file, and no session's id.")
+    found = [each for each in find(folders()) if os.path.basename(each.path).startswith(session)] if folders() else []
+    names = {os.path.basename(each.path).partition(".")[0] for each in found}
+    if not found:
+        raise common.Problem(f"no transcript of a session {show.clean(session)}... was found; name its file instead.")
+    if len(names) > 1:
+        raise common.Problem(f"{len(names)} sessions begin with {show.clean(session)}. Give more of the id.")
+    return found
+
+
+def _one(page: show.Page, scanned: Scanned) -> None:
+    page.line(
+        (scanned.session or os.path.basename(scanned.path), "bold"), f"  {scanned.format}  {show.tilde(scanned.path)}"
+    )
+    when = (
+        f"{scanned.began[:16].replace('T', ' ')} to {scanned.ended[:16].replace('T', ' ')}, " if scanned.began else ""
+    )
+    page.line(f"{when}{scanned.rounds:,} rounds, {scanned.tool_calls:,} tool calls, {_dollars(scanned.dollars)}")
+    entries = [{**found.as_mapping(), "time": _seconds(found.time)} for found in scanned.found]
+    page.line("")
+    show.log_fully(page, entries, 0)
+
+
+def _seconds(when: str) -> float:
+    try:
+        return datetime.fromisoformat(when.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        try:
+            return float(when)
+        except ValueError:
+            return 0.0

@@ -1,0 +1,140 @@
+"""unspin scan and show, as people and scripts type them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from click.testing import CliRunner, Result
+
+from unspin.cli.app import app
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def loop(session: str = "run-7") -> list[dict[str, Any]]:
+    lines: list[dict[str, Any]] = [
+        {"event": "session", "session": session, "cwd": "/shop", "time": "2026-11-30T10:00:00Z"}
+    ]
+    for number in range(3):
+        lines += [
+            {"event": "tool", "edits": [{"path": "/shop/=a.py", "old": "x", "new": str(number)}]},
+            {"event": "round_end"},
+            {"event": "tool", "command": "pytest", "output": "E   TypeError: no", "exit_code": 1},
+            {"event": "round_end"},
+        ]
+    lines.append({"event": "usage", "model": "x", "input_tokens": 1000, "output_tokens": 1, "cost": 0.25})
+    return lines
+
+
+def text(lines: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "logs"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "one.jsonl").write_text(text(loop()))
+    with gzip.open(folder / "deep" / "two.jsonl.gz", "wt") as file:
+        file.write(text(loop("run-8")))
+    (folder / "three.jsonl.zst").write_bytes(zstandard.compress(text(loop("run-9")).encode()))
+    (folder / "quiet.jsonl").write_text(text([{"event": "message", "text": "hello"}]))
+    (folder / "other.json").write_text('{"some": "thing"}')
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_a_folder(logs: Path) -> None:
+    result = run("scan", logs)
+    assert result.exit_code == 0, result.output
+    assert result.output.count("failing_edits 1") == 3
+    assert "4 sessions in 5 files, 18 tool calls" in result.output
+    assert "1 file of no known format skipped" in result.output
+    assert "3,003 tokens, $0.75" in result.output
+
+
+def test_one_document(logs: Path) -> None:
+    result = run("scan", logs / "one.jsonl", "--json")
+    document = json.loads(result.stdout)
+    assert set(document) == {"summary", "detections", "errors"}
+    assert document["errors"] == [] and document["summary"]["tool_calls"] == 6
+    first = document["detections"][0]
+    assert first["rule"] == "failing_edits" and first["session"] == "run-7" and first["event_index"] == 5
+    assert first["count"] == 3 and first["path"] == str(logs / "one.jsonl") and first["evidence"]
+    assert first["message"].startswith("Unspin: loop (3 failing edits on")
+    rules = document["summary"]["rules"]
+    assert rules["failing_edits"]["per_1000_calls"] == round(1000 / 6, 3)
+    assert rules["failing_edits"]["tokens_after"] == 1001
+
+
+def test_lines_and_rows(logs: Path) -> None:
+    rows = [json.loads(line) for line in run("scan", logs, "--jsonl").stdout.splitlines()]
+    needed = {"path", "session", "rule", "identity", "count", "event_index", "message", "evidence"}
+    assert len(rows) == 6 and all(needed <= set(row) for row in rows)
+    table = list(csv.DictReader(io.StringIO(run("scan", logs, "--csv").stdout)))
+    assert [row["rule"] for row in table] == [row["rule"] for row in rows]
+    assert not any(cell.startswith(("=", "@")) for row in table for cell in row.values())
+
+
+def test_patterns_and_rules(logs: Path) -> None:
+    assert "2 sessions in 2 files" in run("scan", f"{logs}/*e.jsonl*").output
+    assert "recurring_error" not in run("scan", logs, "--rule", "failing_edits").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["--fail-on", "failing_edits"], 1),
+        (["--fail-on", "rot"], 0),
+        (["--fail-on", "failing_edits", "--rule", "rot"], 0),
+        (["--fail-on", "nonsense"], 2),
+        (["--since", "yesterday-ish"], 2),
+        (["--since", "2000-01-01"], 0),
+        (["--json", "--fail-on", "recurring_error"], 1),
+    ],
+)
+def test_exit_statuses(logs: Path, arguments: list[str], status: int) -> None:
+    result = run("scan", logs, *arguments)
+    assert result.exit_code == status and "Traceback" not in result.output
+
+
+def test_what_cannot_be_read_is_reported_and_the_rest_is_read(logs: Path) -> None:
+    (logs / "broken.jsonl").write_text(text(loop("run-10")[:3]) + "{nonsense\n" + text(loop("run-10")[3:]))
+    (logs / "cut.jsonl.gz").write_bytes(gzip.compress(text(loop("run-11") * 500).encode())[:-20])
+    result = run("scan", logs, "missing.jsonl", "--json")
+    assert result.exit_code == 3
+    document = json.loads(result.stdout)
+    errors = {Path(each["path"]).name: each for each in document["errors"]}
+    assert errors["broken.jsonl"]["line"] == 4 and "no JSON" in errors["broken.jsonl"]["error"]
+    assert "in the midst" in errors["cut.jsonl.gz"]["error"]
+    assert "no such file" in errors["missing.jsonl"]["error"]
+    assert "run-10" in {each["session"] for each in document["detections"]}
+    told = run("scan", logs, "missing.jsonl")
+    assert told.exit_code == 3 and "broken.jsonl, line 4" in told.output
+
+
+def test_a_rule_that_is_off_here_is_off_in_the_scan(logs: Path) -> None:
+    (logs.parent / "unspin.toml").write_text("[loop]\nfailing_edits = false\n")
+    assert "failing_edits" not in run("scan", logs).output
+
+
+def test_one_session_with_its_evidence(logs: Path) -> None:
+    result = run("show", logs / "one.jsonl")
+    assert result.exit_code == 0 and "run-7" in result.output
+    assert "    1  " not in result.output.splitlines()[0]
+    assert "E   TypeError" in result.output or "TypeError: no" in result.output
+    assert run("show", "nothing-like-it").exit_code == 1
+    assert run("show", "/no/such/file").exit_code == 1
+
+
+def test_many_processes_give_the_same(logs: Path) -> None:
+    assert run("scan", logs, "--jsonl", "--jobs", "2").stdout == run("scan", logs, "--jsonl", "--jobs", "1").stdout
