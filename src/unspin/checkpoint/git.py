@@ -25,6 +25,7 @@ _IDENTITY = {
 _UNHOOKED = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 _AT_ONCE = 65536  # bytes
+_SILENCE = 600  # seconds in which nothing is heard of a git, and it does not end
 
 
 class GitError(Exception):
@@ -73,6 +74,7 @@ class Process:
     def communicate(self, data: bytes | None = None) -> tuple[int, bytes, bytes]:
         """Give it ``data``, wait for its end and return its status and what it printed, complaints apart."""
         import select
+        import signal
 
         out, fault = self.stdout.fileno(), self.stderr.fileno()
         printed: dict[int, list[bytes]] = {out: [], fault: []}
@@ -85,7 +87,10 @@ class Process:
             waiting.register(self.stdin, select.POLLOUT)
         try:
             while left:
-                for end, _ in waiting.poll():
+                ready = waiting.poll(_SILENCE * 1000)
+                if not ready:  # it waits for ever, for a writer of a pipe named .gitignore, say
+                    os.kill(self.pid, signal.SIGKILL)
+                for end, _ in ready:
                     if end in printed:
                         some = os.read(end, _AT_ONCE)
                         printed[end].append(some)

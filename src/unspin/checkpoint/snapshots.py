@@ -164,6 +164,11 @@ class Snapshots:
         for name in ("index.lock", "HEAD.lock", "packed-refs.lock", "config.lock"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.place.store, name))
+        packs = os.path.join(self.place.store, "objects", "pack")
+        for name in os.listdir(packs) if os.path.isdir(packs) else ():
+            if name.startswith(("tmp_", ".tmp-")):  # large, and a full disk stays full with it
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(packs, name))
 
     # -- taking ------------------------------------------------------------------------
 
@@ -201,8 +206,8 @@ class Snapshots:
             for name in names:
                 path = os.path.join(folder, name)
                 with contextlib.suppress(OSError):
-                    if not os.path.getsize(path):
-                        os.unlink(path)  # what a crash left of an object: git takes it for one
+                    if name.startswith("tmp_") or not os.path.getsize(path):
+                        os.unlink(path)  # what a crash left of an object: git takes an empty one for whole
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._ready)
         snapshot = self._first()
@@ -912,8 +917,8 @@ def _quoted(path: str) -> str:
 
 def _read(path: str | bytes) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a pipe of that name keeps nobody waiting
+            return file.read() or b""
     except OSError:
         return b""
 
