@@ -10,6 +10,8 @@ from unspin.scan.source import Source
 #: Format: the module that reads it. The order is that in which they are asked.
 FORMATS: dict[str, str] = {
     "claude-code": "unspin.scan.readers.claude_code",
+    "mini-swe-agent": "unspin.scan.readers.mini_swe_agent",
+    "swe-agent": "unspin.scan.readers.swe_agent",
     "unspin": "unspin.scan.readers.own",
 }
 
