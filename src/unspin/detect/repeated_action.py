@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _LONGEST_CYCLE = 8
 _SHOWN = 24  # actions of a cycle that are shown as evidence
 _LABEL = 60
+_MAX_HELD = 4_000_000
 
 
 def is_stalled(actions: Sequence[Hashable]) -> bool:
@@ -51,7 +52,8 @@ class RepeatedAction(Detector):
     three laps. Notes, sleeps and polling are looked through; an exempt call parts a row. A compaction starts afresh
     (files are read again after it), and so does the person's message.
 
-    State: ``tail``, the last actions: ``[identity, label, is edit, is check, evidence]``.
+    State: ``tail``, the last actions: ``[identity, label, is edit, is check, evidence]``. An identity
+    that nothing was compared with is not known yet (``_Late``): it is read when the state is asked for.
     Default threshold 3 (``loop.repeated_actions``).
     """
 
@@ -61,7 +63,21 @@ class RepeatedAction(Detector):
     }
 
     def initial(self) -> dict[str, Any]:
+        self._held = 0  # bytes of outputs that identities may still be read from
         return {"tail": []}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that the detector remembers, as plain data."""
+        self._held = 0
+        for each in self._state["tail"]:
+            each[0] = str(each[0])
+        return self._state
+
+    @state.setter
+    def state(self, state: dict[str, Any]) -> None:
+        self._held = 0
+        self._state = state
 
     def observe(self, event: Noticed) -> list[Detection]:
         if (isinstance(event, Message) and event.by_person) or isinstance(event, Compaction):
@@ -71,14 +87,15 @@ class RepeatedAction(Detector):
         action = _action(event.steps)
         if action is None:
             return []
-        tail = self.state["tail"]
+        self._held += sum(step.size for step in event.steps)
+        tail = self._state["tail"] if self._held < _MAX_HELD else self.state["tail"]
         tail.append(action)
         del tail[: -self.threshold * _LONGEST_CYCLE]
         period, laps = self._cycle(tail)
         if not period:
             return []
         lap = tail[-period:]
-        names = sorted(each[0] for each in lap)
+        names = sorted(str(each[0]) for each in lap)
         files = {each[4][2] for each in lap if each[4][2]}
         return [
             Detection(
@@ -107,44 +124,76 @@ class RepeatedAction(Detector):
         return 0, 0
 
     def _is_edit_and_check(self) -> bool:
-        pair = self.state["tail"][-2:]
+        pair = self._state["tail"][-2:]
         return len(pair) == 2 and (
             (pair[0][2] and pair[1][3] and not pair[1][2]) or (pair[1][2] and pair[0][3] and not pair[0][2])
         )
 
 
-def _repeats(names: list[str], period: int, laps: int) -> bool:
+def _repeats(names: list[Any], period: int, laps: int) -> bool:
     tail = names[-period * laps :]
     return all(tail[at] == tail[at + period] for at in range(len(tail) - period))
 
 
 def _action(steps: list[Step]) -> list[Any] | None:
     """Return the round as one action, or nothing where only notes, waits and refusals are in it."""
-    found: dict[str, Step] = {}
+    counted: list[Step] = []
     for step in steps:
         if step.exempt:
             return [f"exempt {step.index}", step.label[:_LABEL], False, False, note(step)]
-        if step.spacer or step.polls or step.refused in (BY_PERSON, BY_GUARD, BY_SIBLING):
-            continue
-        found.setdefault(_identity(step), step)
-    if not found:
+        if not (step.spacer or step.polls or step.refused in (BY_PERSON, BY_GUARD, BY_SIBLING)):
+            counted.append(step)
+    if not counted:
         return None
-    first = next(iter(found.values()))
+    if len(counted) > 1 and len({_beginning(step) for step in counted}) < len(counted):
+        found: dict[str, Step] = {}
+        for step in counted:
+            found.setdefault(_identity(step), step)
+        counted = list(found.values())
+    first = counted[0]
     label = first.label[:_LABEL]
-    if len(found) > 1:
-        label = f"{label} and {len(found) - 1} more"
+    if len(counted) > 1:
+        label = f"{label} and {len(counted) - 1} more"
     return [
-        next(iter(found)) if len(found) == 1 else digest("\n".join(sorted(found))),
+        _Late(counted),
         label,
-        any(step.changes and step.written() for step in found.values()),
-        any(step.checks for step in found.values()),
+        any(step.changes and step.written() for step in counted),
+        any(step.checks for step in counted),
         note(first, file=first.changes[0].path if first.changes else ""),
     ]
 
 
+class _Late:
+    """The identity of an action, read where its beginning does not tell it from another: most outputs never are."""
+
+    __slots__ = ("_beginning", "_known", "_steps")
+
+    def __init__(self, steps: list[Step]):
+        self._steps = steps
+        self._beginning = [_beginning(step) for step in steps] if len(steps) == 1 else sorted(map(_beginning, steps))
+        self._known = ""
+
+    def __str__(self) -> str:
+        if not self._known:
+            found = sorted(map(_identity, self._steps))
+            self._known = found[0] if len(found) == 1 else digest("\n".join(found))
+            self._steps = []
+        return self._known
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, _Late) and self._beginning != other._beginning:
+            return False
+        return str(self) == str(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _beginning(step: Step) -> str:
+    """Return what an identity begins with, the output not looked at."""
+    return f"{step.tool} {step.unstartable}" if step.unstartable else step.what
+
+
 def _identity(step: Step) -> str:
-    if step.unstartable:
-        return f"{step.tool} {step.unstartable}"
-    if step.action == EDIT and not step.failed and not step.refused:
-        return step.what
+    if step.unstartable or (step.action == EDIT and not step.failed and not step.refused):
+        return _beginning(step)
     return f"{step.what} {step.result}{step.refused}"

@@ -108,6 +108,8 @@ class Tampering(Detector):
             span["first"].setdefault(change.path, change.before)
             forget_oldest(span["first"], _SPAN_FILES)
         entry = span["tests"].setdefault(change.path, [change.role, [], []])
+        if span["void"]:
+            return  # nothing will be said of this span: which tests it touched is all that is asked of it
         if change.weakened and not self._removed_code(change):
             entry[1] = (entry[1] + _marks(change))[:_LOST]
             span["evidence"].append(note(step, file=change.path))

@@ -6,7 +6,12 @@ line: a name too many makes the guard quieter, never louder.
 
 from unspin.facts.patterns import pattern
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _MAX_LINE = 1000
+_FEW = 40  # names that each line is searched for, one by one
 
 _DEFINED = pattern(
     r"\b(?:def|defp|defmodule|defmacrop?|class|function\*?|func|fn|fun|struct|enum|trait|interface|type"
@@ -65,22 +70,43 @@ def defined_names(text: str) -> "set[str]":
     """Functions, classes, methods, variables, constants and exports that the text defines. Linear, never
     raises.
     """
+    return _names_on(text.splitlines()) - _NO_NAMES
+
+
+def _names_on(lines: "Iterable[str]") -> "set[str]":
     out: set[str] = set()
-    for line in text.splitlines():
+    for line in lines:
         line = line[:_MAX_LINE]
         if line.lstrip().startswith(_COMMENT):
             continue
-        out.update(found.group(1) for found in _DEFINED.finditer(line))
-        out.update(found.group(1) for found in _MEMBER.finditer(line))
-        for beginning in (_ASSIGNED, _METHOD):
-            found = beginning.match(line)
+        out.update([found.group(1) for found in _DEFINED.finditer(line)])
+        if "." in line:
+            out.update([found.group(1) for found in _MEMBER.finditer(line)])
+        if "=" in line:
+            found = _ASSIGNED.match(line)
             if found:
                 out.add(found.group(1))
-        for found in _EXPORTED.finditer(line):
-            out.update(name.group() for name in _NAME.finditer(found.group(1) or found.group(2) or ""))
-    return out - _NO_NAMES
+        if "{" in line:
+            found = _METHOD.match(line)
+            if found:
+                out.add(found.group(1))
+        if "export" in line or "__all__" in line:
+            for found in _EXPORTED.finditer(line):
+                out.update(name.group() for name in _NAME.finditer(found.group(1) or found.group(2) or ""))
+    return out
 
 
 def removed_names(before: str, after: str) -> "set[str]":
-    """What `before` defines and `after` does not."""
-    return defined_names(before) - defined_names(after)
+    """What `before` defines and `after` does not.
+
+    Only lines that `after` does not have can take a name away, and only lines that hold its letters can keep it.
+    """
+    left = set(after.splitlines())
+    names = _names_on(set(before.splitlines()) - left) - _NO_NAMES
+    gone = {name for name in names if name not in after}
+    names -= gone
+    if len(names) > _FEW:
+        names -= _names_on(left)
+    elif names:
+        names -= _names_on([line for line in left if any(name in line for name in names)])
+    return gone | names

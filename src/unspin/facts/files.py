@@ -187,12 +187,11 @@ def read_edits(event: ToolResult, place: Place) -> list[FileChange]:
         if not change.refused:
             if path in call.texts:
                 change.before = digest(call.texts[path][0])
-                _compare(change, *call.texts[path])
+                _compare_late(change, *call.texts[path])
             elif edit.old is not None:
-                _compare(change, edit.old, edit.new)
+                _compare_late(change, edit.old, edit.new)
             elif is_test_like(change.role):
-                _compare(change, "", edit.new)  # what stood there is not known: only what is new can be told
-                change.weakened, change.lost = None, []
+                _compare_late(change, None, edit.new)
         changes.append(change)
     return changes
 
@@ -229,20 +228,32 @@ def _read_test_write(change: FileChange, call: ToolCall, script: str) -> None:
     if change.change == "delete":
         change.weakened = [0, 0, 0, 1, 0]
     elif change.path in call.texts:
-        _compare(change, *call.texts[change.path])
+        _compare_late(change, *call.texts[change.path])
     elif script:
         from unspin.facts.test_changes import changes_by_sed
 
         _take(change, changes_by_sed(script, change.path))
 
 
-def _compare(change: FileChange, old: str, new: str) -> None:
+_COMPARED = ("weakened", "lost", "came", "gone", "mentions")
+
+
+def _compare_late(change: FileChange, old: str | None, new: str) -> None:
+    """Leave what a change did to its file until somebody asks; ``old`` is ``None`` where it is not known."""
+    change.defer(lambda to, name: _compare(to, old, new), _COMPARED)
+
+
+def _compare(change: FileChange, old: str | None, new: str) -> None:
     from unspin.facts.test_changes import compare, removed_names
 
-    if is_test_like(change.role):
-        _take(change, compare(old, new, change.path))
-    else:
-        change.gone = sorted(removed_names(old, new))[:_MAX_NAMES]
+    change.later = None
+    change.weakened, change.lost, change.came, change.gone, change.mentions = None, [], [], [], []
+    if not is_test_like(change.role):
+        change.gone = sorted(removed_names(old or "", new))[:_MAX_NAMES]
+        return
+    _take(change, compare(old or "", new, change.path))
+    if old is None:  # only what is new can be told
+        change.weakened, change.lost = None, []
 
 
 def _take(change: FileChange, made: TestChange) -> None:

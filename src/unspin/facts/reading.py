@@ -67,8 +67,8 @@ class Reader:
         self.settings = settings
         self.place = Place(project, settings["tampering.test_paths"])
         self.state: dict[str, Any] = state if state is not None else {"noise": {}, "red": [], "edited": False}
-        self._known: dict[Any, list[Any]] = {}
-        self._outcomes: dict[tuple[str, bool], tuple[str, bool]] = {}
+        self._known: dict[Any, tuple[Any, ...]] = {}
+        self._outcomes: dict[tuple[str, bool], _Outcome] = {}
 
     def read(self, event: ToolResult) -> Step:
         """Return the step that ``event`` amounts to."""
@@ -107,20 +107,19 @@ class Reader:
 
             commands.read(step, event, self.place, self.settings)
         if not event.refused:
-            step.result, step.constant = self._outcome(event.output, failed=step.failed)
+            step.defer(self._outcome(event.output, failed=step.failed), ("result", "constant"))
         return step
 
-    def _outcome(self, output: str, *, failed: bool) -> tuple[str, bool]:
-        """Return the identity of an output, and whether it says only that it was done: the same words, read once."""
+    def _outcome(self, output: str, *, failed: bool) -> _Outcome:
+        """Return the reader of an output: of the same words the same, so that they are read once."""
+        if len(output) > _MAX_KNOWN_OUTPUT:
+            return _Outcome(output, failed=failed)
         key = (output, failed)
         known = self._outcomes.get(key)
         if known is None:
-            constant = not output.strip() if failed else acknowledges(output) or says_all_is_well(output)
-            known = digest(normalise_output(output)), constant
-            if len(output) <= _MAX_KNOWN_OUTPUT:
-                if len(self._outcomes) >= _MAX_KNOWN:
-                    self._outcomes.clear()
-                self._outcomes[key] = known
+            if len(self._outcomes) >= _MAX_KNOWN:
+                self._outcomes.clear()
+            known = self._outcomes[key] = _Outcome(output, failed=failed)
         return known
 
     def settle(self, steps: list[Step]) -> None:
@@ -160,6 +159,27 @@ class Reader:
     def targets(self, call: ToolCall) -> list[str]:
         """Return the files that a call is about to write, move or take away, reverts included."""
         return self.place.targets(call, self.settings["checks.commands"])
+
+
+class _Outcome:
+    """Reads of an output what identifies it, and whether it says only that it was done, when that is asked for."""
+
+    __slots__ = ("_constant", "_failed", "_output", "_result")
+
+    def __init__(self, output: str, *, failed: bool):
+        self._output = output
+        self._failed = failed
+        self._result = ""
+        self._constant: bool | None = None
+
+    def __call__(self, step: Step, name: str) -> None:
+        output = self._output
+        if name == "result":
+            self._result = step.result = self._result or digest(normalise_output(output))
+            return
+        if self._constant is None:
+            self._constant = not output.strip() if self._failed else acknowledges(output) or says_all_is_well(output)
+        step.constant = self._constant
 
 
 def _key(event: ToolResult) -> Any:

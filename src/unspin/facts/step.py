@@ -6,8 +6,11 @@ be dumped to JSON values and loaded again. Detectors see nothing else of a call.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Self
 
 PASSED = "passed"
@@ -35,6 +38,36 @@ class Plain:
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
         return f"{type(self).__name__}({fields})"
+
+
+class Late(Plain):
+    """Plain data of which some fields are read only when they are asked for: they cost most, and few are asked for.
+
+    ``later`` reads such a field, and puts it in its place.
+    """
+
+    __slots__ = ("later",)
+    later: Callable[[Any, str], None] | None
+
+    def defer(self, later: Callable[[Any, str], None], names: tuple[str, ...]) -> None:
+        """Leave ``names`` to ``later``, which is given this object and the name of the field."""
+        self.later = later
+        for name in names:
+            delattr(self, name)
+
+    @classmethod
+    def load(cls, values: list[Any]) -> Self:
+        self = super().load(values)
+        self.later = None
+        return self
+
+    if not TYPE_CHECKING:  # mypy would take it for any field that there is not
+
+        def __getattr__(self, name):
+            if name in self.__slots__ and self.later is not None:
+                self.later(self, name)
+                return object.__getattribute__(self, name)
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
 
 
 class CheckResult(Plain):
@@ -70,7 +103,7 @@ class CheckResult(Plain):
         return self.outcome == FAILED or self.shown == FAILED
 
 
-class FileChange(Plain):
+class FileChange(Late):
     """One file that the call changed (or, where ``refused``, was not allowed to change).
 
     ``change`` is ``write``, ``revert``, ``delete`` or ``move`` (away from ``path``); ``path``
@@ -111,6 +144,7 @@ class FileChange(Plain):
         gone: list[str] | None = None,
         mentions: list[str] | None = None,
     ):
+        self.later = None
         self.path = path
         self.change = change
         self.role = role
@@ -125,10 +159,11 @@ class FileChange(Plain):
         self.mentions = mentions or []
 
 
-class Step(Plain):
+class Step(Late):
     """One call of the main agent or a subagent, read.
 
-    ``what`` identifies tool and arguments, ``result`` the normalised output. ``errors``
+    ``what`` identifies tool and arguments, ``result`` the normalised output; it and ``constant`` are
+    read when they are asked for. ``errors``
     are those recognised in a failing result, the first one first: ``[identity, line]``.
     ``error`` is the identity of the one that counts, empty where there is none, and
     ``error_text`` its line as it stood; both are chosen when the round is settled. ``failing`` holds the failing tests:
@@ -173,6 +208,7 @@ class Step(Plain):
     )
 
     def __init__(self, tool: str, label: str, action: str, what: str, position: int = 0):
+        self.later = None
         self.index = 0
         self.position = position
         self.tool = tool
@@ -218,16 +254,18 @@ class Step(Plain):
         self.changes = [FileChange.load(each) for each in values[cls.__slots__.index("changes")]]
         return self
 
-    def contents(self) -> list[Any]:
+    def contents(self) -> tuple[Any, ...]:
         """Return all that the step holds, for ``again``; what its lists hold is not changed after reading."""
-        return [getattr(self, name) for name in self.__slots__]
+        return _contents(self)
 
     @classmethod
-    def again(cls, contents: list[Any]) -> Self:
+    def again(cls, contents: tuple[Any, ...]) -> Self:
         """Return another step that holds ``contents``."""
         self = cls.__new__(cls)
-        for name, value in zip(cls.__slots__, contents, strict=True):
+        for name, value in zip(_HELD, contents, strict=True):
             setattr(self, name, value)
+        if self.later is None:
+            self.result, self.constant = "", False
         return self
 
     def failed_check(self) -> CheckResult | None:
@@ -241,6 +279,11 @@ class Step(Plain):
     def written(self) -> list[FileChange]:
         """Return the changes that took place and are edits: reverts are none."""
         return [each for each in self.changes if not each.refused and each.change != "revert"]
+
+
+_OUTCOME = ("result", "constant")  # read late
+_HELD = (*(name for name in Step.__slots__ if name not in _OUTCOME), "later")
+_contents = attrgetter(*_HELD)
 
 
 class Round:
