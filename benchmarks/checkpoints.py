@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import shutil
 import subprocess
 import time
@@ -18,7 +19,7 @@ from hook_latency import installed
 from unspin.checkpoint.book import MESSAGE, PASSED, Book, Wanted
 from unspin.checkpoint.taking import wait_for_others
 from unspin.paths import state_folder
-from unspin.store import Checkpoint, patiently
+from unspin.store import Checkpoint, Store, patiently
 
 AIM_STASH = 1.2
 AIM_GROWTH = 1.25
@@ -128,11 +129,30 @@ class Tree:
     def book(self) -> Book:
         return Book(str(self.folder), lambda: patiently(state_folder()), state_folder=state_folder())
 
-    def take(self, reason: str = PASSED) -> Checkpoint | None:
-        """Take a checkpoint, as the process beside a hook does."""
-        passed = reason == PASSED
+    def take(self, reason: str = PASSED) -> tuple[float, Checkpoint | None]:
+        """Take a checkpoint, as the process beside a hook does, in a fork; return the seconds it took, and itself."""
+        if os.path.isdir(state_folder()):
+            Store(state_folder()).close()  # as the hook does before
+        there, here = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(here, pickle.dumps(self._take(reason)))
+            finally:
+                os._exit(0)
+        os.close(here)
+        with open(there, "rb") as answer:
+            found: tuple[float, Checkpoint | None] = pickle.load(answer)
+        os.waitpid(child, 0)
+        return found
+
+    def _take(self, reason: str) -> tuple[float, Checkpoint | None]:
+        passed, opened = reason == PASSED, list[Store]()
         wanted = Wanted(reason, "bench", command="pytest" if passed else "", working=passed, before=time.time_ns())
-        return self.book().take(wanted)
+        folder = state_folder()
+        begin = time.perf_counter()
+        found = Book(str(self.folder), lambda: patiently(folder, kept=opened), state_folder=folder).take(wanted)
+        return time.perf_counter() - begin, found
 
     def remove_checkpoints(self) -> None:
         shutil.rmtree(state_folder(), ignore_errors=True)
@@ -160,13 +180,14 @@ def after_one_edit(report: Report, tree: Tree, rounds: int) -> float:
 
     def checkpoint() -> float:
         tree.edit()
-        spent, found = _clocked(tree.take)
+        spent, found = tree.take()
         if found is None or found.files_changed != 1 or not found.working:
             raise AssertionError("no working checkpoint of one changed file was taken")
         return spent
 
     def unchanged() -> float:
-        spent, found = _clocked(lambda: tree.take(MESSAGE))
+        tree.take()
+        spent, found = tree.take(MESSAGE)
         if found is not None:
             raise AssertionError("a checkpoint was taken of what had not changed")
         return spent
@@ -193,12 +214,6 @@ def after_one_edit(report: Report, tree: Tree, rounds: int) -> float:
     return median(times[ours]) / compared
 
 
-def _clocked(work: Callable[[], Checkpoint | None]) -> tuple[float, Checkpoint | None]:
-    begin = time.perf_counter()
-    found = work()
-    return time.perf_counter() - begin, found
-
-
 def first(report: Report, tree: Tree, rounds: int) -> None:
     """The first checkpoint: from a copied index, and from files alone, the repository out of sight."""
     aside = tree.processes.folder / "aside"
@@ -208,7 +223,7 @@ def first(report: Report, tree: Tree, rounds: int) -> None:
         if not with_git:
             os.rename(tree.folder / ".git", aside)
         try:
-            spent, found = _clocked(tree.take)
+            spent, found = tree.take()
         finally:
             if not with_git:
                 os.rename(aside, tree.folder / ".git")
@@ -339,7 +354,7 @@ def disk(report: Report, tree: Tree) -> dict[int, int]:
         apart = tree.size // count
         for number in range(count):
             tree.edit(number * apart)
-        taken = tree.take()
+        _, taken = tree.take()
         if taken is None or taken.files_changed != count:
             raise AssertionError(f"no checkpoint of {count} changed files was taken")
         found[count] = book.snapshots.size() - blocks

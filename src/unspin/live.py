@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Checkpointing:
     """A checkpoint that a payload asks for: of which project and session, and how long the hook may wait for it."""
 
-    __slots__ = ("began", "command", "event_index", "passed", "project", "session", "settings", "wait", "why")
+    __slots__ = ("began", "command", "event_index", "opened", "passed", "project", "session", "settings", "wait", "why")
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class Checkpointing:
         self.command = command
         self.why = why
         self.began = time.time_ns()  # what changes later is not what the check saw
+        self.opened: list[Store] = []  # left open: closing costs a sync of the disk
 
     def take(self, state_folder: str) -> None:
         """Take it now. A folder of which no checkpoints are kept is no fault."""
@@ -65,8 +66,9 @@ class Checkpointing:
         from unspin.checkpoint.place import Refused
         from unspin.store import patiently
 
+        limits = book.limits_of(self.settings)
         try:
-            kept = book.Book(self.project, lambda: patiently(state_folder), book.limits_of(self.settings), state_folder)
+            kept = book.Book(self.project, lambda: patiently(state_folder, kept=self.opened), limits, state_folder)
         except Refused:
             return
         kept.take(

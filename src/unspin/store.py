@@ -119,13 +119,16 @@ def record_fault(folder: str, place: str, text: str) -> None:
 
 
 @contextlib.contextmanager
-def patiently(folder: str, seconds: float = 5.0) -> Iterator[Store]:
-    """Open the store for one transaction; wait up to ``seconds`` for a hook that holds it."""
+def patiently(folder: str, seconds: float = 5.0, *, kept: list[Store] | None = None) -> Iterator[Store]:
+    """Open the store for one transaction; wait up to ``seconds`` for a hook that holds it.
+
+    In ``kept`` it stays open for the next one: opening and closing cost syncs of the disk.
+    """
     end = time.monotonic() + seconds
     while True:
-        store = None
+        store = kept.pop() if kept else None
         try:
-            store = Store(folder)
+            store = store or Store(folder)
             store.__enter__()
             break
         except StoreError as error:
@@ -141,8 +144,11 @@ def patiently(folder: str, seconds: float = 5.0) -> Iterator[Store]:
         raise
     else:
         store.__exit__(None, None, None)
+        if kept is not None:
+            kept.append(store)
     finally:
-        store.close()
+        if not kept:
+            store.close()
 
 
 class Session:
