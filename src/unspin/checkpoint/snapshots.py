@@ -25,7 +25,7 @@ from unspin.checkpoint.git import Git, GitError, answer, ask, finish, look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from unspin.checkpoint.place import Place
     from unspin.store import Checkpoint
@@ -219,10 +219,17 @@ class Snapshots:
 
     def _next(self, also: Sequence[bytes], since: str = "") -> Snapshot:
         began = time.time_ns()
-        names = self._unlike_index()
-        known = self._exclude()
+        names, new = self._look()
+        known, seen = self._exclude(), set(names)
         names, left_out, newest, modes = self._sort_out(names)
-        gone = self._add(names, left_out)
+        gone = self._add(names, left_out)  # while those that are new are still looked for
+        found = [name for name in new() if name not in seen]  # what was just left out looks new
+        if found:
+            more, rest, later, _ = self._sort_out(found, modes)
+            gone = self._add(more, rest) or gone
+            names += more
+            left_out += rest
+            newest = max(newest, later)
         again = self._reconcile(changed=not known or gone or any(name.endswith(b".gitignore") for name in names))
         if again:
             more, rest, later, _ = self._sort_out(again, modes)
@@ -254,19 +261,27 @@ class Snapshots:
 
     def _unlike_index(self) -> list[bytes]:
         """Return the paths that differ from our index: changed, gone, and new ones that are not ignored."""
+        names, new = self._look()
+        return names + new()
+
+    def _look(self) -> tuple[list[bytes], Callable[[], list[bytes]]]:
+        """Return the paths that changed or are gone, and what waits for the new ones that are not ignored."""
         listing = ("ls-files", "-z", "--others", "--exclude-standard")
         kept = os.path.join(self.place.store, "unspin-excludes")
         guess = _read(kept)  # looked up while the others are at work, as it hardly ever changes
         changed = self._git.start("diff-files", "-z", "--name-only", "--ignore-submodules=all")
-        asked = ask(self.place.root, *_EXCLUDES)
         others = self._git.start(*_excluding(guess), *listing)
-        self._excludes = named = os.fsencode(answer(asked) or "")
-        found = finish(others)
-        if named != guess:
-            found = self._git.run(*_excluding(named), *listing)
-            _write(kept, named)
-        names = [name for name in finish(changed).split(b"\0") if name]
-        return names + self._outermost([name for name in found.split(b"\0") if name])
+        asked = ask(self.place.root, *_EXCLUDES)
+
+        def new() -> list[bytes]:
+            found = finish(others)
+            self._excludes = named = os.fsencode(answer(asked) or "")
+            if named != guess:
+                found = self._git.run(*_excluding(named), *listing)
+                _write(kept, named)
+            return self._outermost([name for name in found.split(b"\0") if name])
+
+        return [name for name in finish(changed).split(b"\0") if name], new
 
     def _outermost(self, names: Sequence[bytes]) -> list[bytes]:
         """Return new paths with those in repositories of their own taken together.
