@@ -10,8 +10,13 @@ from unspin.scan.source import Source
 #: Format: the module that reads it. The order is that in which they are asked.
 FORMATS: dict[str, str] = {
     "claude-code": "unspin.scan.readers.claude_code",
+    "codex": "unspin.scan.readers.codex",
+    "copilot": "unspin.scan.readers.copilot",
     "mini-swe-agent": "unspin.scan.readers.mini_swe_agent",
     "swe-agent": "unspin.scan.readers.swe_agent",
+    "repair-agent": "unspin.scan.readers.repair_agent",
+    "aider": "unspin.scan.readers.aider",
+    "specstory": "unspin.scan.readers.specstory",
     "unspin": "unspin.scan.readers.own",
 }
 
