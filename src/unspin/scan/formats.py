@@ -9,6 +9,8 @@ from unspin.scan.source import Source
 
 #: Format: the module that reads it. The order is that in which they are asked.
 FORMATS: dict[str, str] = {
+    "gemini": "unspin.scan.readers.gemini",
+    "qwen": "unspin.scan.readers.qwen",
     "claude-code": "unspin.scan.readers.claude_code",
     "codex": "unspin.scan.readers.codex",
     "copilot": "unspin.scan.readers.copilot",
