@@ -178,8 +178,11 @@ def after_one_edit(report: Report, tree: Tree, rounds: int) -> float:
 
         return once
 
-    def checkpoint() -> float:
+    def checkpoint(*, index_changed: bool) -> float:
+        tree.take()  # what the git commands in between did to the index is known then
         tree.edit()
+        if index_changed:
+            os.utime(tree.folder / ".git" / "index")
         spent, found = tree.take()
         if found is None or found.files_changed != 1 or not found.working:
             raise AssertionError("no working checkpoint of one changed file was taken")
@@ -201,7 +204,8 @@ def after_one_edit(report: Report, tree: Tree, rounds: int) -> float:
         {
             base: git("stash", "create"),
             "git status --porcelain": git("status", "--porcelain"),
-            ours: checkpoint,
+            ours: lambda: checkpoint(index_changed=False),
+            "a checkpoint, git has written its index as well": lambda: checkpoint(index_changed=True),
             "a checkpoint, nothing changed since the last": unchanged,
         },
         rounds,

@@ -420,11 +420,9 @@ class Snapshots:
         if not changed and _read(kept).decode("ascii", "replace") == stamp:
             return []
         listing = ("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
-        theirs: set[bytes] = set()
-        if path:
-            found = look(self.place.root, *listing)
-            theirs = {os.fsencode(name) for name in (found or "").split("\0") if name}
+        asked = ask(self.place.root, *listing) if path else None
         ours = {name for name in self._git.run(*self._excluding(), *listing).split(b"\0") if name}
+        theirs = {os.fsencode(name) for name in (answer(asked) or "").split("\0") if name}
         if ours - theirs:
             self._forget(sorted(ours - theirs))
         root = os.fsencode(self.place.root)
