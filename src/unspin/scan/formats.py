@@ -11,6 +11,7 @@ from unspin.scan.source import Source
 FORMATS: dict[str, str] = {
     "gemini": "unspin.scan.readers.gemini",
     "qwen": "unspin.scan.readers.qwen",
+    "opencode": "unspin.scan.readers.opencode",
     "claude-code": "unspin.scan.readers.claude_code",
     "codex": "unspin.scan.readers.codex",
     "copilot": "unspin.scan.readers.copilot",
