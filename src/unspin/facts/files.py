@@ -200,6 +200,7 @@ def read_writes(event: ToolResult, line: Line, place: Place) -> list[FileChange]
     """Return what a shell line wrote, as far as the line tells."""
     call = event.call
     restores = any(write.change == "move" and write.path.endswith(_BACKUPS) for write in line.writes)
+    kept = {write.source for write in line.writes if write.how == "mv" and write.path.endswith(_BACKUPS)}
     changes = []
     for write in line.writes:
         if write.how == "snapshots":
@@ -209,10 +210,11 @@ def read_writes(event: ToolResult, line: Line, place: Place) -> list[FileChange]
             continue
         path = real(call, write.path) if write.path else ""
         restored = write.source.endswith(_BACKUPS) or (restores and write.how == "mv")
+        aside = write.change == "move" and write.path in kept  # set aside, to be put back
         change = FileChange(
             path,
-            "revert" if restored and write.change == "write" else write.change,
-            role=place.role(path) if path else "source",
+            "revert" if aside or (restored and write.change == "write") else write.change,
+            role="scratch" if path.endswith(_BACKUPS) else place.role(path) if path else "source",
             shell=True,
             after=call.hashes.get(path, ""),
         )
