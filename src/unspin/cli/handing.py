@@ -18,6 +18,7 @@ from unspin.handoff import document
 from unspin.handoff.gathering import gather
 from unspin.handoff.ledger import Ledger
 
+_HEAD = 100  # characters by which a file shows that it is a handoff
 _LARGEST = 4_000_000  # characters of a text that is checked
 
 
@@ -69,13 +70,27 @@ def handoff(session: str, output: str | None, tokens: int, no_keep: bool, text: 
 
 
 def _write(text: str, output: str | None) -> None:
+    """Write to stdout or a file; a file that is there and was not made by this command stays as it is."""
     if output is None or output == "-":
         sys.stdout.write(text)
         return
     if os.path.isdir(output):
-        raise common.Problem(f"{output} is a folder: name a file to write the handoff to.")
-    with open(output, "w", encoding="utf-8", errors="replace") as file:
+        raise common.Problem(f"{output} is a folder: name a file to write to.")
+    if os.path.lexists(output) and not _made_here(output):
+        raise common.Problem(f"{output} is there already and is no handoff of unspin's: name another file.")
+    temporary = f"{output}.unspin-{os.getpid()}"
+    with open(temporary, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
+    os.replace(temporary, output)
+
+
+def _made_here(path: str) -> bool:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return False
+    return not head.strip() or head.startswith(("# Handoff of session ", '{"session": '))
 
 
 def _cost(session: str) -> str:
