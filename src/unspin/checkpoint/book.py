@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import time
 
 from unspin import paths
@@ -416,6 +415,8 @@ class Book:
 
 def drop_what_nobody_lists(opened: Opened, state_folder: str, *, days: int) -> int:
     """Remove the stores of work trees that are gone and had no checkpoint for ``days``; return how many."""
+    import shutil
+
     with opened() as store:
         known = {root: store.last_checkpoint(root) for root in store.roots()}
     folder = os.path.join(state_folder, "checkpoints")

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 
 from unspin.checkpoint.snapshots import TEMPORARY, Change, KnownModes
@@ -323,7 +322,7 @@ class _Writer:
 
         That is a folder of our own where it lies on the same file system, else the one that the file is in.
         """
-        temporary = os.fsencode(f"{TEMPORARY}{secrets.token_hex(_RANDOM // 2)}")
+        temporary = os.fsencode(f"{TEMPORARY}{os.urandom(_RANDOM // 2).hex()}")
         aside = os.open(self._stage, os.O_RDONLY | os.O_DIRECTORY) if self._is_near(parent) else os.dup(parent)
         try:
             yield aside, temporary
@@ -334,7 +333,7 @@ class _Writer:
 
     def _is_near(self, parent: int) -> bool:
         """Tell whether a file can be moved from our own folder into that one: mounts of one device are not near."""
-        probe = os.fsencode(f"{TEMPORARY}{secrets.token_hex(_RANDOM // 2)}")
+        probe = os.fsencode(f"{TEMPORARY}{os.urandom(_RANDOM // 2).hex()}")
         stage = os.open(self._stage, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.rename(probe, probe, src_dir_fd=stage, dst_dir_fd=parent)  # a name that is not there

@@ -17,7 +17,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import stat
 import time
 
@@ -452,6 +451,8 @@ class Snapshots:
 
     def _make(self) -> None:
         """Make a store without an index. What whole snapshots hold, where there are any, stays."""
+        import shutil  # it loads compressors, which no hook after the first has a use for
+
         folder = self.place.store
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
             if name not in ("objects", "refs"):
@@ -478,6 +479,8 @@ class Snapshots:
         return os.path.isfile(index) and not _UNLIKE_OURS.search(said)
 
     def _from_index(self) -> Snapshot:
+        import shutil
+
         began = time.time_ns()
         folder = self.place.store
         # with its time: git tells by it which entries it has to look at again
@@ -684,6 +687,8 @@ class Snapshots:
 
     def ignored_by(self, tree: str, names: Sequence[bytes]) -> set[bytes]:
         """Return which of ``names`` the ignore files of a snapshot ignore."""
+        import shutil
+
         if not names:
             return set()
         rules = [
@@ -747,6 +752,8 @@ class Snapshots:
 
     def remove(self) -> None:
         """Remove the whole store of this work tree."""
+        import shutil
+
         shutil.rmtree(self.place.store, ignore_errors=True)
 
 
