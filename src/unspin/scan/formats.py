@@ -15,6 +15,7 @@ FORMATS: dict[str, str] = {
     "claude-code": "unspin.scan.readers.claude_code",
     "codex": "unspin.scan.readers.codex",
     "copilot": "unspin.scan.readers.copilot",
+    "openhands": "unspin.scan.readers.openhands",
     "mini-swe-agent": "unspin.scan.readers.mini_swe_agent",
     "swe-agent": "unspin.scan.readers.swe_agent",
     "repair-agent": "unspin.scan.readers.repair_agent",

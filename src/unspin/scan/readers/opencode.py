@@ -514,7 +514,10 @@ def _storage(source: Source, what: str) -> Iterator[Item]:
         yield Skipped("subagent: read with its session"), ""
         return
     yield Began(session, cwd, NAME), moment(mapping(info, "time").get("created"))
-    family = list(_family(session, _children(folder)))
+    try:
+        family = list(_family(session, _children(folder, os.stat(folder).st_mtime_ns)))
+    except OSError:
+        family = [session]
     where = _layout(folder)
     if where is None:
         yield Broken(0, "a session whose messages do not lie where they belong"), ""
@@ -532,7 +535,7 @@ def _document(source: Source) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _children(folder: str) -> dict[str, list[str]]:
+def _children(folder: str, changed: int) -> dict[str, list[str]]:
     """Return which sessions of a folder have which parents."""
     found: dict[str, list[str]] = {}
     for name in _names(folder):
