@@ -70,12 +70,16 @@ def _result_in(entry: Any, call_id: str) -> bool | None:
 
 def _window(model: str, tokens: int) -> int | None:
     """Return the model's window; a context that is larger shows that the known one does not hold."""
-    import json
+    if not _windows:
+        import json
 
-    with open(__file__.rpartition("claude_transcript")[0] + "claude_windows.json", encoding="utf-8") as file:
-        windows = json.load(file)["windows"]
-    window = next((size for name, size in windows.items() if model.startswith(name)), None)
+        with open(__file__.rpartition("claude_transcript")[0] + "claude_windows.json", encoding="utf-8") as file:
+            _windows.update(json.load(file)["windows"])
+    window = next((size for name, size in _windows.items() if model.startswith(name)), None)
     return window if window is not None and tokens <= window else None
+
+
+_windows: dict[str, int] = {}  # by how a model's name begins
 
 
 def _tail(path: str) -> bytes:

@@ -101,6 +101,7 @@ _BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 _decode = msgspec.json.Decoder(_Line).decode
 _decode_progress = msgspec.json.Decoder(_Progress).decode
+_decode_usage = msgspec.json.Decoder(_Usage).decode
 _decode_kind = msgspec.json.Decoder(_Kind).decode
 
 
@@ -260,12 +261,12 @@ def _counts(used: _Usage) -> Usage:
     )
 
 
-def usage_of(used: object) -> Usage:
-    """Return what a model message used, from its ``usage`` as plain data; nothing where that is not as it should be."""
+def usage_in(raw: msgspec.Raw) -> Usage | None:
+    """Return what a model message used, from its ``usage`` as it stands there; ``None`` where that is no object."""
     try:
-        return _counts(msgspec.convert(used, _Usage))
+        return _counts(_decode_usage(raw))
     except msgspec.ValidationError:
-        return Usage()
+        return Usage() if isinstance(msgspec.json.decode(raw), dict) else None
 
 
 def _open(path: str) -> IO[bytes]:

@@ -85,19 +85,13 @@ class UnchangedResult(Detector):
 
 
 def _counts(step: Step) -> bool:
-    if (
-        step.action != SHELL
-        or step.stopped
-        or step.old
-        or step.polls
-        or step.spacer
-        or step.constant
-        or step.role in _SILENT_ROLES
-    ):
+    if step.action != SHELL or step.stopped or step.old or step.polls or step.spacer or step.role in _SILENT_ROLES:
         return False
     kinds = {check.kind for check in step.checks}
     if not kinds.isdisjoint(_SILENT_KINDS):
         return False
     if "test" in kinds:
-        return any(check.failed and check.kind == "test" for check in step.checks)
-    return step.failed or "run" in kinds or step.role == "inline"
+        counts = any(check.failed and check.kind == "test" for check in step.checks)
+    else:
+        counts = step.failed or "run" in kinds or step.role == "inline"
+    return counts and not step.constant

@@ -99,14 +99,43 @@ def _names_on(lines: "Iterable[str]") -> "set[str]":
 def removed_names(before: str, after: str) -> "set[str]":
     """What `before` defines and `after` does not.
 
-    Only lines that `after` does not have can take a name away, and only lines that hold its letters can keep it.
+    Only a line that differs can take a name away, and only a line that holds its letters can keep it.
     """
-    left = set(after.splitlines())
-    names = _names_on(set(before.splitlines()) - left) - _NO_NAMES
+    begin, end = _same_beginning(before, after), _same_end(before, after)
+    end = min(end, len(before) - begin, len(after) - begin)
+    ours, theirs = before[begin : len(before) - end].splitlines(), after[begin : len(after) - end].splitlines()
+    names = _names_on(set(ours).difference(theirs)) - _NO_NAMES
     gone = {name for name in names if name not in after}
     names -= gone
-    if len(names) > _FEW:
-        names -= _names_on(left)
-    elif names:
-        names -= _names_on([line for line in left if any(name in line for name in names)])
+    if names:
+        names -= _names_on(theirs)
+    if names:
+        left = set(after.splitlines())
+        few = len(names) <= _FEW
+        names -= _names_on([line for line in left if any(name in line for name in names)] if few else left)
     return gone | names
+
+
+def _same_beginning(before: str, after: str) -> int:
+    """How many characters of whole lines both texts begin with."""
+    low, high = 0, min(len(before), len(after))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if before.startswith(after[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return before.rfind("\n", 0, low) + 1
+
+
+def _same_end(before: str, after: str) -> int:
+    """How many characters of whole lines both texts end with."""
+    low, high = 0, min(len(before), len(after))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if before.endswith(after[len(after) - middle : len(after) - low], 0, len(before) - low):
+            low = middle
+        else:
+            high = middle - 1
+    at = before.find("\n", len(before) - low)
+    return len(before) - at - 1 if at >= 0 else 0

@@ -211,6 +211,7 @@ class _Scan:
         "_e_place",
         "_expect_at",
         "_go_tests",
+        "_hints",
         "_in_e",
         "_in_npm",
         "_last_traceback",
@@ -236,12 +237,33 @@ class _Scan:
         self._expect_at = -100
         self._go_tests = any(line.startswith("--- FAIL: ") for line in lines)
         self._diff = False
+        text = "\n".join(lines)
+        lower = text.lower()
+        self._hints = [hint for hint in _HINTS if hint in lower]  # no line has any other
+        self._read(text, lower.split("\n"))
+        if self._reasons and not any(kind == _ERROR for kind, _ in self.found):
+            self.found.extend((_ERROR, reason) for reason in self._reasons)
+
+    def _read(self, text: str, lowers: list[str]) -> None:
+        lines, hints = self._lines, self._hints
+        marked = text.startswith(("E  ", "INTERNALERROR> ")) or "\nE  " in text or "\nINTERNALERROR> " in text
+        marked = marked or "Traceback (most recent call last):" in text or len(lowers) != len(lines)
+        if not marked and not hints:
+            return
+        diffs = "@@ " in text or "diff --git " in text
         while self._next < len(lines) and len(self.found) < MAX_FOUND:
             at = self._next
             self._next += 1
+            if not marked:
+                lower = lowers[at]
+                for hint in hints:
+                    if hint in lower:
+                        break
+                else:  # what most lines are: nothing of an error in them
+                    if diffs and lines[at].lstrip().startswith(("@@ ", "diff --git ")):
+                        self._diff = True
+                    continue
             self._line(at, lines[at])
-        if self._reasons and not any(kind == _ERROR for kind, _ in self.found):
-            self.found.extend((_ERROR, reason) for reason in self._reasons)
 
     def _line(self, at: int, raw: str) -> None:
         if raw.startswith("INTERNALERROR> "):
@@ -261,7 +283,7 @@ class _Scan:
         if line.startswith(("@@ ", "diff --git ")):
             self._diff = True
         lower = line.lower()
-        for hint in _HINTS:
+        for hint in self._hints:
             if hint in lower:
                 break
         else:

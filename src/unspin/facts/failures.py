@@ -124,7 +124,11 @@ def failing_tests(output: str, limit: int = 200) -> list[FailingTest]:
     if limit <= 0:
         return []
     found = _Found(limit)
-    _read(clean_lines(output), found)
+    lines = clean_lines(output)
+    text = "\n".join(lines)
+    if not any(trace in text for trace in _TRACES):
+        return []
+    _read(lines, found)
     groups = found.groups
     for weaker, fuller in _WEAKER:
         if weaker in groups and any(group in groups for group in fuller):
@@ -135,6 +139,13 @@ def failing_tests(output: str, limit: int = 200) -> list[FailingTest]:
             tests.setdefault(id, test)
     return list(tests.values())[:limit]
 
+
+# Words without one of which no line of `_read` names a failing test: most outputs hold none of them.
+_TRACES = (
+    "FAIL", "ERROR", "Fail", "fail", "not ok", "___", "●", "✕", "✖", "×", "✗", "✘", "›", "----", "<testcase",
+    "rspec ", "There w", "Error:", ") test ", ") doctest ", ") property ", "Wstat:", "TIMEOUT", "INTERRUPT",
+    "UNEXPECTEDPASS", "Timeout", "SEGFAULT", "Not Run", "aborted", "ILLEGAL", "NUMERICAL", "OTHER_FAULT", "Exit code",
+)  # fmt: skip
 
 _PYTEST_ID = pattern(r"(?:FAILED|ERROR) (?:collecting )?(\S+\.py(?:::\S.*)?|\S+::\S.*)$")
 _PYTEST_VERBOSE = pattern(r"(\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$")

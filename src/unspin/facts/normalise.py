@@ -37,10 +37,25 @@ def strip_ansi(text: str) -> str:
 
 
 def clean_lines(output: str) -> list[str]:
-    """The lines of an output as a reader sees them: no ANSI, progress lines in their last state, capped."""
+    """The lines of an output as a reader sees them: no ANSI, progress lines in their last state, capped.
+
+    Not to be changed: of the output asked about last they are kept, since all is asked of one after another.
+    """
+    if not _last or _last[0][0] != output:
+        _last[:] = [(output, _cleaned(output))]
+    return _last[0][1]
+
+
+_last: "list[tuple[str, list[str]]]" = []
+
+
+def _cleaned(output: str) -> list[str]:
     if len(output) > 2 * MAX_HALF:
         output = output[:MAX_HALF] + "\n" + output[-MAX_HALF:]
-    lines = strip_ansi(output).split("\n")
+    output = strip_ansi(output)
+    lines = output.split("\n")
+    if "\r" not in output and "Z " not in output and "##[error]" not in output:
+        return [line[:MAX_LINE] for line in lines] if len(output) > MAX_LINE else lines
     for i, line in enumerate(lines):
         if "\r" in line:
             line = _last_state(line)

@@ -237,8 +237,7 @@ def _descend(trie: dict[str, Any], words: Sequence[str], at: int, name: str) -> 
 
 def is_assignment(word: str) -> bool:
     """`A=1`, as `env` takes it."""
-    name = word.split("=", 1)[0]
-    return "=" in word and name.isidentifier()
+    return "=" in word and word.partition("=")[0].isidentifier()
 
 
 def unwrap(words: Sequence[str]) -> Unwrapped:

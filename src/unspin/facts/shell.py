@@ -40,7 +40,7 @@ MAX_CHECKS = 40
 MAX_FOLDER = 4096
 MAX_WRITES = 400
 MAX_COMMAND = 200
-MAX_KNOWN = 256
+MAX_KNOWN = 1024
 MAX_VALUES = 50
 MAX_KNOWN_LINE = 4096
 
@@ -842,11 +842,8 @@ class _Walk:
             self.writes.append(write)
 
 
-_GLOBBING = "*?[{"
-
-
 def _has_glob(word: str) -> bool:
-    return any(char in word for char in _GLOBBING)
+    return "*" in word or "?" in word or "[" in word or "{" in word
 
 
 def _values(words: Sequence[str], raws: Sequence[str]) -> tuple[str, ...]:

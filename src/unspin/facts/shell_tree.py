@@ -435,20 +435,25 @@ class Builder:
         return self.with_redirects(result, redirects, depth) if redirects else result
 
     def word_into(self, node: Any, part: Part, depth: int) -> None:
-        if node.type == "comment":
+        kind = node.type
+        if kind == "comment":
             return
-        word = self.word(node)
-        raw = self.text(node)
-        part.words.append(word)
-        part.raws.append(raw)
-        if isinstance(word, Loose) or node.type == "ERROR":
-            self.substitutions(node, part, depth)
-        if node.type == "ERROR" or node.is_missing:
+        raw = self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        if kind == "word" and "\\" not in raw:
+            part.words.append(raw)
+            part.raws.append(raw)
+        else:
+            word = self.word(node, kind, raw)
+            part.words.append(word)
+            part.raws.append(raw)
+            if isinstance(word, Loose) or kind == "ERROR":
+                self.substitutions(node, part, depth)
+        if kind == "ERROR" or node.is_missing:
             self.broken = True
 
-    def word(self, node: Any) -> str:
-        kind = node.type
-        text = self.text(node)
+    def word(self, node: Any, kind: str = "", text: str = "") -> str:
+        kind = kind or node.type
+        text = text or self.text(node)
         if kind in ("word", "number", "variable_name", "special_variable_name"):
             return _unescape(text, _unquoted) if "\\" in text else text
         if kind == "raw_string":
@@ -509,13 +514,14 @@ def _replace_last(part: Part, last: Part, new: Part) -> Part:
 def _unescape(text: str, meaning: Callable[[str], str]) -> str:
     """Return the text with ``meaning`` of what stands behind each backslash; a last lone one is dropped."""
     result: list[str] = []
-    chars = iter(text)
-    for char in chars:
-        escaped = next(chars, "") if char == "\\" else None
-        if escaped is None:
-            result.append(char)
-        elif escaped:
-            result.append(meaning(escaped))
+    begin, at = 0, text.find("\\")
+    while at >= 0:
+        result.append(text[begin:at])
+        if at + 1 < len(text):
+            result.append(meaning(text[at + 1]))
+        begin = at + 2
+        at = text.find("\\", begin)
+    result.append(text[begin:])
     return "".join(result)
 
 
@@ -718,6 +724,8 @@ def _lift_heredocs(source: bytes) -> tuple[bytes, dict[str, Redirect]] | None:
 
 def _too_deep(text: str) -> bool:
     """Brackets nested deeper than anybody writes: the parser's own recovery could take long."""
+    if text.count("(") + text.count("{") <= 400:
+        return False
     depth = 0
     for char in text:
         if char in "({":

@@ -17,7 +17,7 @@ import msgspec
 from unspin import events as ev
 from unspin.agents.claude_code import MACHINE_OPENINGS, MACHINE_SOURCES, call_of, result_of, text_of
 from unspin.agents.claude_transcript import tokens_of
-from unspin.cost.transcripts import usage_of
+from unspin.cost.transcripts import usage_in
 from unspin.facts.digest import digest
 from unspin.facts.files import absolute
 from unspin.facts.shell import read_line
@@ -26,7 +26,7 @@ from unspin.scan.source import Source, SourceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unspin.scan.items import Item
+    from unspin.scan.items import Item, Thing
 
 NAME = "claude-code"
 
@@ -57,7 +57,38 @@ class _Line(msgspec.Struct, gc=False, rename="camel"):
     prompt_source: str | None = None
 
 
-class _Message(msgspec.Struct, gc=False):
+class _Block(msgspec.Struct, gc=False):
+    type: Any = None
+    id: Any = None
+    name: Any = None
+    input: msgspec.Raw = _NOTHING
+    text: Any = ""
+    tool_use_id: Any = None
+    content: Any = None
+    is_error: Any = None
+
+
+class _Called(msgspec.Struct, gc=False):
+    """A block of a response: of its text nothing is asked."""
+
+    type: Any = None
+    id: Any = None
+    name: Any = None
+    input: msgspec.Raw = _NOTHING
+
+
+class _Response(msgspec.Struct, gc=False):
+    id: str = ""
+    model: str = ""
+    content: list[_Called] | str | None = None
+    usage: msgspec.Raw = _NOTHING
+
+
+class _Prompt(msgspec.Struct, gc=False):
+    content: list[_Block] | str | None = None
+
+
+class _Loose(msgspec.Struct, gc=False):
     id: str = ""
     role: str = ""
     model: str = ""
@@ -65,9 +96,57 @@ class _Message(msgspec.Struct, gc=False):
     usage: msgspec.Raw = _NOTHING
 
 
+class _Inner(msgspec.Struct, gc=False):
+    type: Any = None
+    message: msgspec.Raw = _NOTHING
+
+
+class _Progress(msgspec.Struct, gc=False, rename="camel"):
+    message: _Inner | None = None
+    agent_id: Any = None
+
+
+class _Told(msgspec.Struct, gc=False, rename="camel"):
+    """What the client writes down of an edit."""
+
+    file_path: Any = None
+    original_file: Any = None
+    content: Any = None
+    replace_all: Any = None
+
+
 _decode = msgspec.json.Decoder(_Line).decode
-_decode_message = msgspec.json.Decoder(_Message).decode
+_decode_response = msgspec.json.Decoder(_Response).decode
+_decode_prompt = msgspec.json.Decoder(_Prompt).decode
+_decode_loosely = msgspec.json.Decoder(_Loose).decode
+_decode_progress = msgspec.json.Decoder(_Progress).decode
+_decode_told = msgspec.json.Decoder(_Told).decode
 _plain = msgspec.json.Decoder().decode
+
+
+def _response_of(raw: msgspec.Raw) -> _Response:
+    try:
+        return _decode_response(raw)
+    except msgspec.ValidationError:  # blocks that are none
+        found = _decode_loosely(raw)
+        blocks = found.content if isinstance(found.content, list) else ()
+        kept = [
+            msgspec.convert({**each, "input": msgspec.Raw(msgspec.json.encode(each.get("input")))}, _Called)
+            for each in blocks
+            if isinstance(each, dict)
+        ]
+        return _Response(found.id, found.model, kept, found.usage)
+
+
+def _prompt_of(raw: msgspec.Raw) -> list[_Block] | str | None:
+    try:
+        return _decode_prompt(raw).content
+    except msgspec.ValidationError:
+        content = _decode_loosely(raw).content
+        if isinstance(content, list):
+            return [msgspec.convert({**each, "input": _NOTHING}, _Block) for each in content if isinstance(each, dict)]
+        return content if isinstance(content, str) else None
+
 
 _KNOWN = frozenset(("user", "assistant", "system", "attachment", "progress"))
 
@@ -137,25 +216,34 @@ class _Reader:
         self._session = ""
         self._rounds: dict[str, _Round] = {}
         self._when = ""
+        self._out: list[Item] = []
 
     def items(self) -> Iterator[Item]:
+        out = self._out
         try:
             for number, data in self._source.lines():
                 if data is None:
                     yield Broken(number, "a line that is too long to be read"), self._when
                     continue
-                if not data.strip():
+                if not data or data.isspace():
                     continue
                 try:
                     line = _decode(data)
                 except (msgspec.DecodeError, RecursionError) as error:
                     yield self._unlike(number, data, error), self._when
                     continue
-                yield from self._of_line(line, number)
+                self._line(line, number)
+                if out:
+                    yield from out
+                    out.clear()
         except SourceError as error:
             yield Broken(0, str(error)), self._when
         for agent in list(self._rounds):
-            yield from self._close(agent)
+            self._close(agent)
+        yield from out
+
+    def _put(self, thing: Thing) -> None:
+        self._out.append((thing, self._when))
 
     def _unlike(self, number: int, data: bytes, error: Exception) -> Broken | Skipped:
         """Return what a line is that does not have our shape: JSON of another kind, or broken."""
@@ -165,107 +253,111 @@ class _Reader:
             return Broken(number, f"no JSON: {error}")
         return Skipped(str(found.get("type", "?"))[:40] if isinstance(found, dict) else type(found).__name__)
 
-    def _of_line(self, line: _Line, number: int) -> Iterator[Item]:
-        self._when = line.timestamp or self._when
-        if line.type not in _KNOWN:
-            yield Skipped(line.type[:40] or "?"), self._when
+    def _line(self, line: _Line, number: int) -> None:
+        kind = line.type
+        if line.timestamp:
+            self._when = line.timestamp
+        if kind not in _KNOWN:
+            self._put(Skipped(kind[:40] or "?"))
             return
-        if line.session_id and not self._session and not self._agent:
+        if not self._session and line.session_id and not self._agent:
             self._session = line.session_id
-            yield Began(line.session_id, line.cwd, NAME), self._when
+            self._put(Began(line.session_id, line.cwd, NAME))
         try:
-            if line.type == "assistant" and line.message is not _NOTHING:
-                yield from self._response(line)
-            elif line.type == "user" and line.message is not _NOTHING:
-                yield from self._user(line)
-            elif line.type == "progress":
-                yield from self._progress(line)
-            elif line.type == "system" and line.subtype == "compact_boundary":
-                yield from self._close("")
-                yield ev.Compaction(done=False), self._when
-                yield ev.Compaction(done=True), self._when
-            elif line.type == "attachment" and line.attachment is not _NOTHING:
-                yield from self._attachment(line)
+            if kind == "assistant" and line.message is not _NOTHING:
+                self._response(line)
+            elif kind == "user" and line.message is not _NOTHING:
+                self._user(line)
+            elif kind == "progress":
+                self._progress(line)
+            elif kind == "system" and line.subtype == "compact_boundary":
+                self._close("")
+                self._put(ev.Compaction(done=False))
+                self._put(ev.Compaction(done=True))
+            elif kind == "attachment" and line.attachment is not _NOTHING:
+                self._attachment(line)
             else:
-                yield Skipped(f"{line.type}/{line.subtype or ''}"[:40]), self._when
+                self._put(Skipped(f"{kind}/{line.subtype or ''}"[:40]))
         except (msgspec.DecodeError, RecursionError, AttributeError, TypeError, KeyError) as error:
-            yield Broken(number, f"not as a line of this kind should be: {error}"), self._when
+            self._put(Broken(number, f"not as a line of this kind should be: {error}"))
 
     def _agent_in(self, line: _Line) -> str:
         return self._agent or line.agent_id or ("subagent" if line.is_sidechain else "")
 
     # -- the model ---------------------------------------------------------------------
 
-    def _response(self, line: _Line, agent: str | None = None) -> Iterator[Item]:
-        assert line.message is not _NOTHING
-        message = _decode_message(line.message)
+    def _response(self, line: _Line, agent: str | None = None) -> None:
+        message = _response_of(line.message)
         agent = self._agent_in(line) if agent is None else agent
         current = self._rounds.get(agent)
         if current is not None and current.message != message.id:
-            yield from self._close(agent)
+            self._close(agent)
             current = None
-        usage = _plain(message.usage) if message.usage is not _NOTHING else None
-        if isinstance(usage, dict) and message.model:
+        if message.usage is not _NOTHING and message.model and (usage := usage_in(message.usage)) is not None:
             key = f"{message.id}:{line.request_id or ''}" if message.id else ""
-            yield Used(message.model, usage_of(usage), key, agent=agent), self._when
-        for block in message.content if isinstance(message.content, list) else ():
-            if not isinstance(block, dict) or block.get("type") != "tool_use":
+            self._put(Used(message.model, usage, key, agent=agent))
+        content = message.content
+        for block in content if content is not None and not isinstance(content, str) else ():
+            if block.type != "tool_use":
                 continue
             if current is None:
                 context = None
-                if isinstance(usage, dict) and not agent:
-                    context = ev.ContextSize(*tokens_of(usage, message.model))
+                if message.usage is not _NOTHING and not agent:
+                    used = _plain(message.usage)
+                    context = ev.ContextSize(*tokens_of(used, message.model)) if isinstance(used, dict) else None
                 current = self._rounds[agent] = _Round(message.id, line.cwd or "/", context)
-            call = call_of(block.get("name"), block.get("input"), current.cwd, agent, call_id=str(block.get("id")))
+            given = _plain(block.input) if block.input is not _NOTHING else None
+            call = call_of(block.name, given, current.cwd, agent, call_id=str(block.id))
             if call is not None:
                 current.calls[call.call_id] = (call, len(current.calls) + len(current.done))
                 if call.action == ev.SHELL:
                     moved = read_line(call.command).cwd
                     current.cwd = absolute(moved, current.cwd) if moved else current.cwd
 
-    def _close(self, agent: str) -> Iterator[Item]:
+    def _close(self, agent: str) -> None:
         """End a round: its results, in order, then its end."""
         current = self._rounds.pop(agent, None)
         if current is None or not current.done:
             return
-        when = current.when or self._when
+        when, out = current.when or self._when, self._out
         if current.context is not None:
-            yield current.context, when
-        for result in sorted(current.done, key=lambda each: each.position):
-            yield result, when
-        yield ev.RoundEnd(agent), when
+            out.append((current.context, when))
+        if len(current.done) > 1:
+            current.done.sort(key=lambda each: each.position)
+        for result in current.done:
+            out.append((result, when))
+        out.append((ev.RoundEnd(agent), when))
 
     # -- results, and the person -------------------------------------------------------
 
-    def _user(self, line: _Line, agent: str | None = None) -> Iterator[Item]:
-        assert line.message is not _NOTHING
-        message = _decode_message(line.message)
+    def _user(self, line: _Line, agent: str | None = None) -> None:
+        content = _prompt_of(line.message)
         agent = self._agent_in(line) if agent is None else agent
-        content = message.content
-        blocks = content if isinstance(content, list) else ()
-        results = [each for each in blocks if isinstance(each, dict) and each.get("type") == "tool_result"]
-        for block in results:
-            self._result(line, block, agent)
-        if results:
+        blocks = content if content is not None and not isinstance(content, str) else ()
+        answered = False
+        for block in blocks:
+            if block.type == "tool_result":
+                answered = True
+                self._result(line, block, agent)
+        if answered:
             return
         if agent or line.is_meta or line.is_compact_summary:
-            yield Skipped("user/meta"), self._when
+            self._put(Skipped("user/meta"))
             return
-        texts = [str(each.get("text", "")) for each in blocks if isinstance(each, dict) and each.get("type") == "text"]
-        text = content if isinstance(content, str) else "\n".join(texts)
-        yield from self._said(text, line.prompt_source)
+        texts = [str(each.text) for each in blocks if each.type == "text"]
+        self._said(content if isinstance(content, str) else "\n".join(texts), line.prompt_source)
 
-    def _said(self, text: str, origin: str | None = None) -> Iterator[Item]:
+    def _said(self, text: str, origin: str | None = None) -> None:
         start = text.lstrip()
         if not start or start.startswith(("[Request interrupted by user", "This session is being continued from a")):
-            yield Skipped("user/interrupted"), self._when
+            self._put(Skipped("user/interrupted"))
             return
         if start.startswith(("<local-command-", "<bash-")) or self._is_built_in(start):
-            yield Skipped("user/local command"), self._when
+            self._put(Skipped("user/local command"))
             return
-        yield from self._close("")
+        self._close("")
         machine = start.startswith(MACHINE_OPENINGS) or origin in MACHINE_SOURCES
-        yield ev.Message(text, by_person=not machine), self._when
+        self._put(ev.Message(text, by_person=not machine))
 
     def _is_built_in(self, text: str) -> bool:
         if not text.startswith(_LOCAL):
@@ -273,67 +365,68 @@ class _Reader:
         name = text.partition("<command-name>")[2].partition("<")[0].strip().lstrip("/")
         return name in _BUILT_IN
 
-    def _result(self, line: _Line, block: dict[str, Any], agent: str) -> None:
+    def _result(self, line: _Line, block: _Block, agent: str) -> None:
         current = self._rounds.get(agent)
-        found = current.calls.pop(str(block.get("tool_use_id")), None) if current else None
+        found = current.calls.pop(str(block.tool_use_id), None) if current else None
         if current is None or found is None:
             return
         call, position = found
-        if call.action == ev.EDIT and line.tool_use_result is not _NOTHING:
+        if call.edits and line.tool_use_result is not _NOTHING:
             _note_texts(call, line.tool_use_result)
-        result = result_of(call, text_of(block.get("content")), position)
-        if result.comment and call.action not in (ev.EDIT, ev.ASK) and not block.get("is_error"):
+        result = result_of(call, text_of(block.content), position)
+        if result.comment and call.action not in (ev.EDIT, ev.ASK) and not block.is_error:
             result.comment, result.refused = False, ""  # a command can print the words of a refusal as well
         current.done.append(result)
         current.when = self._when
 
     # -- what else there is ------------------------------------------------------------
 
-    def _progress(self, line: _Line) -> Iterator[Item]:
+    def _progress(self, line: _Line) -> None:
         """A subagent's line that the parent's file carries, where it has no file of its own."""
-        raw = bytes(line.data) if line.data is not _NOTHING else b""
-        if b'"message"' not in raw or b"tool_use" not in raw:
-            yield Skipped("progress"), self._when
+        raw = bytes(line.data)
+        if b"tool_use" not in raw or b'"message"' not in raw:
+            self._put(Skipped("progress"))
             return
-        data = _plain(raw)
-        inner, agent = data.get("message"), str(data.get("agentId") or "subagent")
-        if not isinstance(inner, dict) or not isinstance(inner.get("message"), dict):
-            yield Skipped("progress"), self._when
+        try:
+            data = _decode_progress(raw)
+        except msgspec.ValidationError:
+            self._put(Skipped("progress"))
             return
-        line.message = msgspec.Raw(msgspec.json.encode(inner["message"]))
+        inner, agent = data.message, str(data.agent_id or "subagent")
+        if inner is None or bytes(inner.message).lstrip()[:1] != b"{":
+            self._put(Skipped("progress"))
+            return
+        line.message = inner.message
         line.tool_use_result = _NOTHING
-        if inner.get("type") == "assistant":
-            yield from self._response(line, agent)
-        elif inner.get("type") == "user":
-            yield from self._user(line, agent)
+        if inner.type == "assistant":
+            self._response(line, agent)
+        elif inner.type == "user":
+            self._user(line, agent)
 
-    def _attachment(self, line: _Line) -> Iterator[Item]:
-        data = _plain(line.attachment) if line.attachment is not _NOTHING else {}
+    def _attachment(self, line: _Line) -> None:
+        data = _plain(line.attachment)
         kind = data.get("type") if isinstance(data, dict) else None
         prompt = data.get("prompt") if isinstance(data, dict) else None
         if kind == "queued_command" and isinstance(prompt, str) and data.get("commandMode", "prompt") == "prompt":
-            yield from self._said(prompt)  # the person wrote while the turn ran
+            self._said(prompt)  # the person wrote while the turn ran
             return
-        yield Skipped(f"attachment/{kind}"[:40]), self._when
+        self._put(Skipped(f"attachment/{kind}"[:40]))
 
 
 def _note_texts(call: ev.ToolCall, raw: msgspec.Raw) -> None:
     """Add what the file held before and after an edit: the client writes it down."""
-    told = _plain(raw)
-    if not isinstance(told, dict) or not call.edits:
+    try:
+        told = _decode_told(raw)
+    except msgspec.ValidationError:  # a text: the edit was refused
         return
-    path, before, after = told.get("filePath"), told.get("originalFile"), told.get("content")
+    path, before, after = told.file_path, told.original_file, told.content
     if not isinstance(path, str):
         return
     if after is None and isinstance(before, str):
         after = before
         for edit in call.edits:
             if edit.old:
-                after = (
-                    after.replace(edit.old, edit.new)
-                    if told.get("replaceAll")
-                    else after.replace(edit.old, edit.new, 1)
-                )
+                after = after.replace(edit.old, edit.new, -1 if told.replace_all else 1)
             elif not before:
                 after = edit.new
     if not isinstance(after, str):
