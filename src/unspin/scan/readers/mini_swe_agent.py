@@ -172,7 +172,8 @@ class _Reader:
             self._result(call, text, 1, refused=ev.BY_SIBLING)
             return
         late = text.startswith(_TIME_OUT) or "timed out" in (why or _text(extra.get("exception_info"))).lower()
-        self._result(call, _output(text[found.end() :] if found else text), TIMED_OUT if late else _code(code))
+        shown = text[found.end() :] if found else text[max(text.find("<output>"), 0) :]
+        self._result(call, _output(shown), TIMED_OUT if late else _code(code))
 
     def _take(self, message: dict[str, Any]) -> ev.ToolCall | None:
         """Return the call that a result belongs to: by its id, else the next one."""
@@ -256,8 +257,18 @@ def fenced(text: str, openings: tuple[str, ...]) -> list[str]:
 
 
 def _output(text: str) -> str:
-    """Return what a command printed, without the frame that it is shown in."""
+    """Return what a command printed, without the frame that it is shown in.
+
+    Of an output that was too long the beginning and the end are shown; the lines cut through are left out.
+    """
     text = text.strip("\n")
+    if text.startswith("<warning>"):
+        text = text.partition("</warning>")[2].lstrip("\n")
+    if text.startswith("<output_head>"):
+        head, _, rest = text.removeprefix("<output_head>").partition("</output_head>")
+        tail = rest.partition("<output_tail>")[2].removesuffix("</output_tail>")
+        head, tail = head.strip("\n").rpartition("\n")[0], tail.strip("\n").partition("\n")[2]
+        return f"{head}\n{tail}"
     if text.startswith("<output>"):
         return text.removeprefix("<output>").removesuffix("</output>").strip("\n")
     return text
