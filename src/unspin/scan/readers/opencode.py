@@ -94,18 +94,16 @@ def sniff(head: bytes, path: str) -> bool:
 
 def _stored(head: bytes) -> str:
     """Return what a file of the storage holds: ``ses``, ``msg`` or ``prt``; empty where it is none."""
-    start = head[:4000]
-    if not start.lstrip().startswith(b"{"):
+    if not head.lstrip().startswith(b"{") or not _STORED.search(head):
         return ""
-    for found in _STORED.finditer(start):
-        what = found[1].decode()
-        if what == "ses" and b'"sessionID"' not in start and (b'"directory"' in start or b'"projectID"' in start):
-            return what
-        if what == "msg" and b'"sessionID"' in start and b'"role"' in head:
-            return what
-        if what == "prt" and b'"messageID"' in start and b'"type"' in head:
-            return what
-    return ""
+    try:
+        found = decode(head)
+    except WRONG:  # longer than the head, or no single document
+        first = _STORED.match(head.lstrip()[1:].lstrip())
+        return first[1].decode() if first else ""
+    what = text(found, "id")[:3]
+    beside = {"ses": ("directory", "projectID", "title"), "msg": ("role",), "prt": ("messageID",)}.get(what, ())
+    return what if any(each in found for each in beside) else ""
 
 
 def read(source: Source) -> Iterator[Item]:

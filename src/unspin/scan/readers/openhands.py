@@ -7,6 +7,7 @@ event's file stands for all; the others, and what the server keeps beside them, 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -44,7 +45,10 @@ if TYPE_CHECKING:
 
 NAME = "openhands"
 
-_BLOCK = 64 << 10
+_BLOCK = 16 << 10
+_MOST_TRIES = 200  # places at which reading is taken up again after what is broken
+_BETWEEN = re.compile(r"[\s,]*")
+_NEXT = re.compile(r"[,}\]]\s*\{(?=\s*\")")
 
 #: Members of a document that hold its events.
 _LISTS = ("trajectory", "history", "events", "items")
@@ -207,10 +211,11 @@ def _elements(source: Source) -> Iterator[Any]:
         data = b""
     if data:
         try:
-            yield from decode(data)
-            return
+            found = decode(data)
         except WRONG:
-            pass  # read as much of it as there is
+            found = _mended(data)
+        yield from found
+        return
     import ijson  # type: ignore[import-untyped,unused-ignore]
 
     try:
@@ -221,6 +226,33 @@ def _elements(source: Source) -> Iterator[Any]:
                 yield each
     except Exception as error:  # the other library's, of the stream, of the compression
         yield Broken(0, " ".join((str(error) or type(error).__name__).split())[:200])
+
+
+def _mended(data: bytes) -> Iterator[Any]:
+    """Yield the elements of a list that is damaged: what breaks is told, and reading goes on at the next event."""
+    content, decoder = data.decode("utf-8", "replace"), json.JSONDecoder(strict=False)
+    at, tries = content.find("[") + 1, 0
+    while tries < _MOST_TRIES:
+        begins = _BETWEEN.match(content, at)
+        at = begins.end() if begins else at
+        if at >= len(content) or content[at] == "]":
+            return
+        try:
+            element, at = decoder.raw_decode(content, at)
+        except (ValueError, RecursionError) as error:
+            yield Broken(content.count("\n", 0, at) + 1, f"no JSON: {' '.join(str(error).split())[:200]}")
+            while tries < _MOST_TRIES and (following := _NEXT.search(content, at + 1)):
+                at, tries = following.end() - 1, tries + 1
+                try:
+                    found = decoder.raw_decode(content, at)[0]
+                except (ValueError, RecursionError):
+                    continue
+                if "source" in found and ("timestamp" in found or "id" in found):
+                    break
+            else:
+                return
+            continue
+        yield element
 
 
 class _Bounded:
