@@ -31,6 +31,7 @@ _COST = re.compile(r"Cost: \$([\d.,]+) message")
 _MODEL = re.compile(r"(?:Main model|Model|Models): (\S+)")
 _FOLDER = re.compile(r"Git working dir: (/.*)")
 _NO_MATCH = re.compile(r"(?:failed to exactly match lines in|failed to apply.*? in|match.*? in) `?([^\s`]+)")
+_OTHERS = re.compile(r"^# The other \d+ SEARCH/REPLACE blocks? were applied", re.M)
 _QUESTION = re.compile(r".{1,400}\? (?:\(Y\)es|\[Yes\]|\(y/n\)|y$|n$)")
 _ADDED = re.compile(r"Added \d+ lines? of output to the chat")
 _TEST_COMMAND = re.compile(r"--test-cmd[ =](?:\"([^\"]+)\"|'([^']+)'|(\S+))")
@@ -100,6 +101,11 @@ class _Text:
             name = mark.strip(_NAME_MARKS)
             self._name = name if " " not in name and 0 < len(name) < 300 and ("." in name or "/" in name) else ""
 
+    @property
+    def open(self) -> bool:
+        """A block is under way."""
+        return self._old is not None
+
     def _add(self, block: _Block) -> None:
         if len(self.blocks) < _MOST_BLOCKS:
             block.old = block.old[:_LONGEST_TEXT] if block.old is not None else None
@@ -146,7 +152,7 @@ class _Reader:
             if not self._said:
                 yield from self._close()
             self._said.append(line[5:].rstrip())
-        elif line.startswith("> ") and (line.endswith("  ") or "SEARCH/REPLACE" in line[:60]):
+        elif line.startswith("> ") and self._is_aiders(line):
             yield from self._spoken()
             yield from self._aider(line[2:].rstrip())
         elif line.rstrip() == ">":
@@ -154,14 +160,22 @@ class _Reader:
         elif self._error is not None:
             self._error_lines.append(line)
             self._error.take(line)
-            if line.endswith("  ") or line.startswith("The SEARCH section must exactly match"):
-                self._heard = False
+            if line.endswith("  ") and not self._error.open:
+                self._failed_edits()  # that was all of it
         elif line.strip() or self._heard:
             yield from self._spoken()
             if not self._heard:
                 yield from self._close()
                 self._heard, self._text = True, _Text()
             self._text.take(line)
+
+    def _is_aiders(self, line: str) -> bool:
+        """Tell whether aider says this: its lines end in two blanks; within a block of the model only some can be."""
+        if "SEARCH/REPLACE" in line[:60]:
+            return True
+        return line.endswith("  ") and (
+            not (self._heard and self._text.fenced) or line[2:].startswith(("Tokens: ", "Applied edit to ", "^C"))
+        )
 
     # -- chats -------------------------------------------------------------------------
 
@@ -291,7 +305,7 @@ class _Reader:
         paths = list(dict.fromkeys(_NO_MATCH.findall(error[:_LONGEST_TEXT])))
         wrong = {(each.old, each.new) for each in text.blocks} if text else set()
         asked = self._text.blocks
-        if "were applied successfully" in error or "was applied successfully" in error:
+        if _OTHERS.search(error):
             good = [each for each in asked if (each.old, each.new) not in wrong and each.path]
             for path in dict.fromkeys(each.path for each in good):
                 self._edit(path, [each for each in good if each.path == path], "Applied edit")
