@@ -291,8 +291,9 @@ class World:
         held = set(self.book.snapshots.files(outcome.plan.present.tree))
         alone = dict(outcome.done.left_alone)
         note(f"left alone: {alone}")
-        meant = {path for path in {*wanted, *held} if not only or any(path in (p, *_ways(path)) for p in only)}
-        meant = {path for path in meant if not only or any(path == p or path.startswith(p + b"/") for p in only)}
+        meant = {
+            path for path in {*wanted, *held} if not only or any(path == p or path.startswith(p + b"/") for p in only)
+        }
         for path in {*before, *after, *wanted}:
             if path in alone or path not in meant:  # all that is not saved is as it was
                 assert after.get(path) == before.get(path), path
