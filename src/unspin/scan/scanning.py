@@ -178,8 +178,10 @@ class Session:
             assert not isinstance(thing, (Began, Skipped, Broken))
         scanned.events += 1
         responses = self.guard.observe(thing)
+        judged = self.guard.judged
         if _carries(thing) and not any(each.kind == NUDGE for each in responses):
             responses += self.guard.observe(ev.Opportunity())
+            self.guard.judged = judged  # for those who watch: an opportunity closes no round
         self.responses = responses
         for each in responses:
             if each.kind in (NONE, NUDGE):
