@@ -129,15 +129,13 @@ class Tree:
     def book(self) -> Book:
         return Book(str(self.folder), lambda: patiently(state_folder()), state_folder=state_folder())
 
-    def take(self, reason: str = PASSED) -> tuple[float, Checkpoint | None]:
-        """Take a checkpoint, as the process beside a hook does, in a fork; return the seconds it took, and itself."""
-        if os.path.isdir(state_folder()):
-            Store(state_folder()).close()  # as the hook does before
+    def take_beside(self) -> tuple[float, Checkpoint | None]:
+        """Do the same in a fork, as beside a hook: each page of memory that it writes to is copied first."""
         there, here = os.pipe()
         child = os.fork()
         if child == 0:
             try:
-                os.write(here, pickle.dumps(self._take(reason)))
+                os.write(here, pickle.dumps(self.take()))
             finally:
                 os._exit(0)
         os.close(here)
@@ -146,7 +144,8 @@ class Tree:
         os.waitpid(child, 0)
         return found
 
-    def _take(self, reason: str) -> tuple[float, Checkpoint | None]:
+    def take(self, reason: str = PASSED) -> tuple[float, Checkpoint | None]:
+        """Take a checkpoint; return the seconds it took, and itself. The list is closed before and after."""
         passed, opened = reason == PASSED, list[Store]()
         wanted = Wanted(reason, "bench", command="pytest" if passed else "", working=passed, before=time.time_ns())
         folder = state_folder()
@@ -178,12 +177,12 @@ def after_one_edit(report: Report, tree: Tree, rounds: int) -> float:
 
         return once
 
-    def checkpoint(*, index_changed: bool) -> float:
+    def checkpoint(take: Callable[[], tuple[float, Checkpoint | None]], *, index_changed: bool = False) -> float:
         tree.take()  # what the git commands in between did to the index is known then
         tree.edit()
         if index_changed:
             os.utime(tree.folder / ".git" / "index")
-        spent, found = tree.take()
+        spent, found = take()
         if found is None or found.files_changed != 1 or not found.working:
             raise AssertionError("no working checkpoint of one changed file was taken")
         return spent
@@ -204,8 +203,9 @@ def after_one_edit(report: Report, tree: Tree, rounds: int) -> float:
         {
             base: git("stash", "create"),
             "git status --porcelain": git("status", "--porcelain"),
-            ours: lambda: checkpoint(index_changed=False),
-            "a checkpoint, git has written its index as well": lambda: checkpoint(index_changed=True),
+            ours: lambda: checkpoint(tree.take),
+            "a checkpoint, in a fork": lambda: checkpoint(tree.take_beside),
+            "a checkpoint, git has written its index as well": lambda: checkpoint(tree.take, index_changed=True),
             "a checkpoint, nothing changed since the last": unchanged,
         },
         rounds,
