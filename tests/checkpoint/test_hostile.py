@@ -555,3 +555,16 @@ def test_a_folder_replaced_by_a_link_takes_no_time(tmp_path: Path) -> None:
     book.roll_back(first, [], "", always)
     assert seen(root) == before
     assert len(os.listdir(tmp_path / "elsewhere")) == 1000
+
+
+def test_a_folder_replaced_by_a_link_to_a_repository_comes_back(project: Path) -> None:
+    (project / "pkg").mkdir()
+    (project / "pkg" / "a").write_text("1")
+    book = book_of(project)
+    first = book.take(Wanted(MESSAGE))
+    assert first
+    before = seen(project)
+    shutil.rmtree(project / "pkg")
+    (project / "pkg").symlink_to(".")
+    assert not book.roll_back(first, [], "", always).done.left_alone
+    assert seen(project) == before

@@ -134,11 +134,14 @@ def stands(root: str, path: bytes) -> bool:
 
 
 def is_in_repository(root: str, path: bytes) -> bool:
-    """Tell whether a folder on the way to a path is a repository of its own."""
-    while path := os.path.dirname(path):
-        if os.path.lexists(os.path.join(os.fsencode(root), path, b".git")):
-            return True
-    return False
+    """Tell whether a folder on the way to a path is a repository of its own; a link on the way leads elsewhere."""
+    at, found = os.fsencode(root), False
+    for part in path.split(b"/")[:-1]:
+        at = os.path.join(at, part)
+        if os.path.islink(at):
+            return False
+        found = found or os.path.lexists(os.path.join(at, b".git"))
+    return found
 
 
 def folders_of(root: str, paths: Sequence[bytes]) -> dict[str, int]:
