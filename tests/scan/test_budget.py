@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unspin.guard.budget import REASONS, Budget, BudgetError, StopReport
@@ -99,6 +99,7 @@ def test_the_reasons_are_a_closed_list() -> None:
         StopReport("tired")
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 10), st.integers(1, 200))
 def test_no_run_ever_exceeds_its_budgets(sizes: list[int], steps: int, tokens: int) -> None:
     budget = Budget(steps=steps, tokens=tokens)

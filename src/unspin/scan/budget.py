@@ -19,7 +19,7 @@ from unspin.guard.budget import DONE, LOOP, Budget, StopReport
 from unspin.guard.messages import quote
 from unspin.scan import ends
 from unspin.scan.items import Ended
-from unspin.scan.judged import Judged
+from unspin.scan.judged import judged
 from unspin.scan.scanning import scan
 
 TYPE_CHECKING = False
@@ -84,7 +84,6 @@ class _Run:
     def __init__(self, limits: dict[str, float], session: Session):
         self._session = session
         self._scanned = session.scanned
-        self._judged = Judged(session.guard)
         self._budget = Budget(**limits)  # type: ignore[arg-type]
         self._limits = limits
         self._stopped: StopReport | None = None
@@ -113,12 +112,12 @@ class _Run:
             self._outputs[thing.position] = thing.output[-_LOOKED_AT:]
             self._label = self._label or thing.call.label
             self._calls += 1
-        for judged in self._judged.taken():
-            if judged.agent:
+        for closed in judged(thing, self._session):
+            if closed.agent:
                 continue
             self._step(f"{_short(self._label)} and {self._calls - 1} more" if self._calls > 1 else _short(self._label))
             if self._stopped is None:
-                for step in judged.steps:
+                for step in closed.steps:
                     for check in step.checks:
                         self._check(step, check)
             self._outputs, self._label, self._calls = {}, "", 0

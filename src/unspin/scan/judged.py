@@ -1,44 +1,26 @@
-"""The rounds that a scan's guard judged, as its detectors got them.
-
-A guard keeps what its last event closed, and a scan asks it once more after most events
-(can the agent be told something now?): what was judged is taken down in between.
-"""
+"""The rounds that a scan's guard judges, for those who watch it, and as its detectors get them."""
 
 from __future__ import annotations
 
 from unspin.events import BY_GUARD, Message
 from unspin.facts.step import Round
+from unspin.scan.items import Ended, Used
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unspin.events import Event
-    from unspin.guard import Guard, Response
+    from unspin.scan.items import Thing
+    from unspin.scan.scanning import Session
 
 
-class Judged:
-    """Takes down what ``guard`` judges from now on: ``taken()`` returns it, and begins anew."""
-
-    def __init__(self, guard: Guard):
-        self._observe = guard.observe
-        self._guard = guard
-        self._rounds: list[Round] = []
-        guard.observe = self._observed  # type: ignore[method-assign]
-
-    def _observed(self, event: Event) -> list[Response]:
-        responses = self._observe(event)
-        self._rounds += self._guard.judged
-        return responses
-
-    def taken(self) -> list[Round]:
-        """Return the rounds that were judged since it was asked last."""
-        rounds, self._rounds = self._rounds, []
-        return rounds
+def judged(thing: Thing, session: Session) -> list[Round]:
+    """Return the rounds that ``thing`` closed: of what the guard is not shown, none."""
+    return [] if isinstance(thing, (Used, Ended)) else session.guard.judged
 
 
-def as_noticed(judged: Round) -> list[Round | Message]:
+def as_noticed(closed: Round) -> list[Round | Message]:
     """Return a judged round as detectors get it: without our own refusals; who spoke through a call has spoken."""
-    steps = [step for step in judged.steps if step.refused != BY_GUARD or judged.agent]
-    found: list[Round | Message] = [Round(steps, judged.agent)] if steps else []
-    if not judged.agent and any(step.spoke for step in judged.steps):
+    steps = [step for step in closed.steps if step.refused != BY_GUARD or closed.agent]
+    found: list[Round | Message] = [Round(steps, closed.agent)] if steps else []
+    if not closed.agent and any(step.spoke for step in closed.steps):
         found.append(Message(by_person=True))
     return found
