@@ -7,7 +7,6 @@ from one threshold about another. Reading the transcript costs most, and is done
 
 from __future__ import annotations
 
-import os
 from array import array
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,7 @@ from unspin import events as ev
 from unspin.detect import DETECTORS
 from unspin.guard import Settings
 from unspin.guard.settings import KEYS
-from unspin.scan.judged import Judged, as_noticed
+from unspin.scan.judged import as_noticed, judged
 from unspin.scan.scanning import scan
 from unspin.scan.source import Source
 
@@ -142,7 +141,6 @@ class _Watch:
 class _Measuring:
     def __init__(self, session: Session, detectors: list[tuple[int, Detector]]):
         self._session = session
-        self._judged = Judged(session.guard)
         self._detectors = detectors
         self._lowest: dict[str, int] = {}
         for threshold, detector in detectors:
@@ -150,12 +148,12 @@ class _Measuring:
         self._run = Run(session.scanned.path, session.scanned.session)
 
     def take(self, thing: Thing) -> None:
-        for judged in self._judged.taken():
-            if not judged.agent:
+        for closed in judged(thing, self._session):
+            if not closed.agent:
                 self._run.steps += 1
                 self._run.tokens.append(self._session.scanned.tokens)
                 self._run.dollars.append(self._session.scanned.dollars or 0.0)
-            for noticed in as_noticed(judged):
+            for noticed in as_noticed(closed):
                 self._notice(noticed)
         if isinstance(thing, (ev.Message, ev.Compaction, ev.ContextSize, ev.TurnReport)):
             self._notice(thing)
@@ -178,12 +176,6 @@ class _Measuring:
         run = self._run
         run.how, run.total_tokens, run.total_dollars = scanned.how, scanned.tokens, scanned.dollars
         return run
-
-
-def names(run: Run) -> tuple[list[str], list[str]]:
-    """Return what a list may call a run: surely (its session, its path), and as far as no other run is called so."""
-    base = os.path.basename(run.path)
-    return [run.session, run.path, os.path.realpath(run.path)], [base, stem(base)]
 
 
 def stem(name: str) -> str:

@@ -57,7 +57,7 @@ def _fraction(x: float, a: float, b: float) -> float:
 
 def _beta_quantile(share: float, a: float, b: float) -> float:
     low, high = 0.0, 1.0
-    for _ in range(100):
+    for _ in range(60):
         middle = (low + high) / 2
         if beta_share(middle, a, b) < share:
             low = middle
@@ -69,6 +69,11 @@ def _beta_quantile(share: float, a: float, b: float) -> float:
 def upper(count: int, of: int, tail: float = TAIL) -> float:
     """Return the Clopper-Pearson upper limit: a higher rate gives as few as ``count`` with less than ``tail``."""
     return 1.0 if count >= of else _beta_quantile(1 - tail, count + 1, of - count)
+
+
+def shows(count: int, of: int, rate: float, tail: float = TAIL) -> bool:
+    """Tell whether ``count`` of ``of`` shows a rate of at most ``rate``: whether its ``upper`` limit is no higher."""
+    return count < of and beta_share(rate, count + 1, of - count) >= 1 - tail
 
 
 def lower(count: int, of: int, tail: float = TAIL) -> float:
@@ -84,13 +89,13 @@ def interval(count: int, of: int) -> tuple[float, float]:
 def needed(rate: float, tail: float = TAIL, count: int = 0) -> int:
     """Return how many runs it takes for ``count`` of them to show a rate of at most ``rate``."""
     low, high = count, count + 1
-    while upper(count, high, tail) > rate:
+    while not shows(count, high, rate, tail):
         low, high = high, high * 2
         if high > _MOST_RUNS:
             return high
     while high - low > 1:
         middle = (low + high) // 2
-        if upper(count, middle, tail) > rate:
+        if not shows(count, middle, rate, tail):
             low = middle
         else:
             high = middle
@@ -104,7 +109,7 @@ def needed_at(share: float, rate: float) -> int | None:
     if share <= 0:
         return needed(rate)
     of = needed(rate)
-    while upper(round(share * of), of) > rate:
+    while not shows(round(share * of), of, rate):
         of = int(of * 1.1) + 1
         if of > _MOST_RUNS:
             return None
