@@ -241,19 +241,19 @@ def _called(calls: list[Any]) -> list[tuple[str, str]]:
 def fenced(text: str, openings: tuple[str, ...]) -> list[str]:
     """Return what stands in a text's fenced blocks that open with one of ``openings``, in order."""
     found: list[str] = []
-    at = 0
-    while True:
-        starts = [(text.find(each, at), each) for each in openings]
-        start, opening = min(((where, each) for where, each in starts if where >= 0), default=(-1, ""))
-        if start < 0:
-            return found
-        line = text.find("\n", start)
-        end = text.find("\n```", line) if line >= 0 else -1
-        if end < 0:
-            return found
-        if not text[start + len(opening) : line].strip():
-            found.append(text[line + 1 : end])
-        at = end + 4
+    lines: list[str] | None = None
+    for line in text.split("\n"):
+        if lines is None:
+            if line.strip() in openings or line.rstrip().endswith(openings):
+                lines = []
+        elif line.startswith("```"):
+            found.append("\n".join(lines))
+            lines = None
+            if len(found) >= _MOST_CALLS:
+                break
+        else:
+            lines.append(line)
+    return found
 
 
 def _output(text: str) -> str:
