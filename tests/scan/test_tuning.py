@@ -230,7 +230,7 @@ def test_what_is_measured_is_what_a_scan_finds_in_recorded_runs(shared: Path) ->
 def test_a_rule_that_fires_at_a_threshold_fires_at_every_lower_one(shared: Path) -> None:
     """What the proposal's confidence stands on: sets of runs that are told contain each other."""
     for folder in ("mini_gemini3_swebv", "llm_agents_study"):
-        for source in list(find([str(shared / "corpora" / folder)]))[::3]:
+        for source in list(find([str(shared / "corpora" / folder / "*.gz")]))[::3]:
             for run in measure(source, Settings()).runs:
                 nested(run)
 

@@ -38,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "cost": "costing",
     "scan": "scanning",
     "show": "scanning",
+    "tune": "tuning",
 }
 
 _NAMES = {"show": "show_session"}  # where the function cannot have the command's name
