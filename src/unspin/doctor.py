@@ -16,7 +16,8 @@ import tempfile
 import time
 
 from unspin import agents, config
-from unspin.guard.settings import KEYS, RULES
+from unspin.detect import DETECTORS
+from unspin.guard.settings import KEYS
 from unspin.paths import state_folder
 from unspin.spool import Spool
 from unspin.store import FAULTS_FILE, Store, StoreError
@@ -251,7 +252,7 @@ def _store() -> Iterator[Finding]:
     recent = [each for each in faults if each[0] > time.time() - _RECENT_SECONDS]
     for when, place, text in recent[-_RECENT_FAULTS:]:
         yield Finding(NOTE, "fault", f"{_date(when)}  {place}: {text}", _remedy(place))
-    never = [rule for rule in RULES if not fired.get(rule)]
+    never = [each.rule for each in DETECTORS if not each.offline and not fired.get(each.rule)]
     if never and fired:
         yield Finding(OK, "rules", f"never fired so far: {', '.join(never)}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from driver import Client
 from unspin import Guard, events
 
@@ -14,62 +16,94 @@ def report(guard: Guard, turn: int, *failing: str, run: str = "r") -> list[str]:
     return [each.rule for each in guard.observe(events.TurnReport(run, turn, failing_tests=failing))]
 
 
-def test_the_same_failing_tests_at_the_end_of_two_turns_are_logged_and_not_said(agent: Client) -> None:
-    agent.prompt("fix it")
+class Session:
+    """A session in-process, with the rules for whole turns."""
+
+    def __init__(self) -> None:
+        self.guard = Guard(offline=True)
+        self.found: list[Any] = []
+
+    def _observe(self, *given: Any) -> None:
+        for event in given:
+            self.found += self.guard.observe(event)
+
+    def edit(self, path: str) -> None:
+        self._observe(events.edit(path, "a", f"b{len(self.found)}"), events.RoundEnd())
+
+    def shell(self, command: str, output: str, status: int = 0) -> None:
+        self._observe(events.shell(command, output, status), events.RoundEnd())
+
+    def prompt(self) -> None:
+        self._observe(events.Message("go on"))
+
+    def rot(self) -> list[str]:
+        return [each.message for each in self.found if each.rule == "rot" and each.kind == "none"]
+
+
+def test_the_same_failing_tests_at_the_end_of_two_turns() -> None:
+    session = Session()
+    for number in range(2):
+        session.edit("/p/a.py")
+        session.shell("pytest", RED.format(number), 1)
+        session.prompt()
+    assert session.rot() == [
+        "Unspin: the same 2 tests fail at the end of 2 turns running. Tell the user before going on."
+    ]
+
+
+def test_the_live_guard_leaves_it_out(agent: Client) -> None:
     for number in range(2):
         agent.round(agent.edit("a.py"))
         agent.round(agent.bash("pytest", RED.format(number), 1))
         agent.prompt("go on")
-    assert [(each["rule"], each["response"]) for each in agent.log()] == [("rot", "none")]
-    assert agent.log()[0]["message"].startswith("Unspin: the same 2 tests fail at the end of 2 turns running.")
-    assert agent.said == []
+    assert agent.log() == []
 
 
-def test_another_set_a_pass_and_a_turn_without_tests_are_none(agent: Client) -> None:
-    agent.round(agent.edit("a.py"))
+def test_another_set_a_pass_and_a_turn_without_tests_are_none() -> None:
+    session = Session()
+    session.edit("/p/a.py")
     for output, status in ((RED, 1), (ONE, 1), (PASSES, 0), (ONE, 1)):
-        agent.round(agent.bash("pytest", output, status))
-        agent.prompt("go on")
-    agent.prompt("a question")
-    agent.round(agent.bash("pytest", ONE, 1))
-    agent.prompt("go on")
-    assert "rot" not in agent.rules()
+        session.shell("pytest", output, status)
+        session.prompt()
+    session.prompt()
+    session.shell("pytest", ONE, 1)
+    session.prompt()
+    assert session.rot() == []
 
 
-def test_what_a_turn_ends_with_counts_not_what_it_began_with(agent: Client) -> None:
-    agent.round(agent.edit("a.py"))
-    agent.round(agent.bash("pytest", RED, 1))
-    agent.prompt("go on")
-    agent.round(agent.bash("pytest", RED, 1))
-    agent.round(agent.edit("a.py"))
-    agent.round(agent.bash("pytest", PASSES))
-    agent.prompt("go on")
-    assert "rot" not in agent.rules()
+def test_what_a_turn_ends_with_counts_not_what_it_began_with() -> None:
+    session = Session()
+    session.edit("/p/a.py")
+    session.shell("pytest", RED, 1)
+    session.prompt()
+    session.shell("pytest", RED, 1)
+    session.edit("/p/a.py")
+    session.shell("pytest", PASSES)
+    session.prompt()
+    assert session.rot() == []
 
 
-def test_tests_that_failed_before_the_first_change_are_left_out(agent: Client) -> None:
-    agent.round(agent.bash("pytest", ONE, 1))
-    agent.round(agent.edit("a.py"))
+def test_tests_that_failed_before_the_first_change_are_left_out() -> None:
+    session = Session()
+    session.shell("pytest", ONE, 1)
+    session.edit("/p/a.py")
     for _ in range(2):
-        agent.round(agent.bash("pytest", ONE, 1))
-        agent.prompt("go on")
-    assert "rot" not in agent.rules()
+        session.shell("pytest", ONE, 1)
+        session.prompt()
+    assert session.rot() == []
 
 
-def test_builds_that_fail_two_turns_running(agent: Client) -> None:
-    agent.round(agent.edit("a.ts"))
+def test_builds_that_fail_two_turns_running() -> None:
+    session = Session()
+    session.edit("/p/a.ts")
     for number in range(2):
-        agent.round(
-            agent.bash("npm run build", f"src/a.ts({number + 1},1): error TS2304: Cannot find name 'x{number}'.", 2)
-        )
-        agent.prompt("go on")
-    assert [each["message"] for each in agent.log()] == [
-        "Unspin: the build fails at the end of 2 turns running. Tell the user before going on."
-    ]
+        session.shell("npm run build", f"src/a.ts({number + 1},1): error TS2304: Cannot find name 'x{number}'.", 2)
+        session.prompt()
+    assert session.rot() == ["Unspin: the build fails at the end of 2 turns running. Tell the user before going on."]
 
 
 def test_reported_turns() -> None:
-    guard = Guard()
+    guard = Guard(offline=True)
     assert report(guard, 1, "a", "b") == []
     assert report(guard, 1, "b", "a") == []  # the same turn again
     assert report(guard, 2, "b", "a") == ["rot"]
@@ -80,7 +114,7 @@ def test_reported_turns() -> None:
 
 
 def test_a_finding_that_returns_word_for_word() -> None:
-    guard = Guard()
+    guard = Guard(offline=True)
 
     def turn(number: int, *texts: str) -> list[str]:
         return [each.message for each in guard.observe(events.TurnReport("r", number, findings=texts))]

@@ -34,6 +34,7 @@ class Rot(Detector):
 
     rule = "rot"
     loop = False
+    offline = True
     keys = {
         "rot.enabled": ("flag", True, "log turns that end with the same failing tests as the last one"),
     }
@@ -57,9 +58,9 @@ class Rot(Detector):
         if step.refused:
             return
         if not self.state["edited"]:
-            if step.written():
+            if step.changes and step.written():
                 self.state["edited"] = True
-            else:
+            elif step.failing:
                 self.state["old"].update(dict.fromkeys((each[0] for each in step.failing), 1))
                 forget_oldest(self.state["old"], _TESTS)
         for check in step.checks:

@@ -112,7 +112,7 @@ class Guard:
     ``state`` is plain data: take it after any event, and a guard made from it in another
     process answers as this one would have. ``project`` is the folder that files are named
     against. ``muted`` holds ``(rule, file)`` pairs that are logged and not said; an empty
-    file means everywhere.
+    file means everywhere. ``offline`` adds the rules that look at whole turns: for scans and runs.
     """
 
     def __init__(
@@ -123,6 +123,7 @@ class Guard:
         state: dict[str, Any] | None = None,
         muted: Sequence[tuple[str, str]] = (),
         mode: str | None = None,
+        offline: bool = False,
     ):
         if settings is not None and not isinstance(settings, Settings):
             raise SettingsError(
@@ -147,8 +148,9 @@ class Guard:
         self._detectors = [
             each(self.settings, self._state["detectors"].get(each.rule))
             for each in DETECTORS
-            if self.settings[each.switch()] is not False
+            if self.settings[each.switch()] is not False and (offline or not each.offline)
         ]
+        self._observers = [each.observe for each in self._detectors]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -171,6 +173,11 @@ class Guard:
         watching = any(detector.wants_texts() for detector in self._detectors)
         refusing = any(each["blocks"] for each in self._state["standing"].values())
         return REFUSING * refusing + WATCHING * watching
+
+    @property
+    def keeps(self) -> bool:
+        """Tell whether a line waits for an event that can carry it (``Opportunity``)."""
+        return bool(self._state["kept"])
 
     def standing_blocks(self) -> list[str]:
         """Return the files whose next edit would be refused."""
@@ -214,13 +221,13 @@ class Guard:
         only. Raises ``TypeError`` for what is no event.
         """
         self.judged, self.passed = [], None
-        if isinstance(event, ToolCall):
-            return self._before(event)
         if isinstance(event, ToolResult):
             self._take(event)
             return []
         if isinstance(event, RoundEnd):
             return self._judge(event.agent)
+        if isinstance(event, ToolCall):
+            return self._before(event)
         if isinstance(event, Message):
             return self._close_rounds() + self._message(event)
         if isinstance(event, Opportunity):
@@ -290,7 +297,11 @@ class Guard:
         self.passed = passes.read(steps, outcomes, tampered=self._state["tampered"])
 
     def _notice(self, event: Any) -> list[Detection]:
-        return [found for detector in self._detectors for found in detector.observe(event)]
+        noticed: list[Detection] = []
+        for observe in self._observers:
+            if found := observe(event):
+                noticed += found
+        return noticed
 
     def _next_index(self) -> int:
         self._state["index"] += 1

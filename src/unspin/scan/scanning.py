@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from unspin import events as ev
-from unspin.cost.prices import Prices, Usage
+from unspin.cost.prices import Prices
 from unspin.guard import NONE, NUDGE, Guard, Settings
 from unspin.scan import formats
 from unspin.scan.items import Began, Broken, Ended, Skipped, Used
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from unspin.scan.items import Item, Thing
 
-_MOST_SEEN = 200_000  # model messages of one file that are told apart
+_MOST_SEEN = 50_000  # model messages of one session that are told apart: those that came last
+_MOST_ERRORS = 1_000  # of one file that are listed
+_MOST_KINDS = 500  # of skipped lines that are counted apart
 
 
 @dataclass(slots=True)
@@ -122,12 +124,17 @@ def _feed(
 ) -> None:
     sessions: dict[str, Session] = {}
     current: Session | None = None
+    skipped = result.skipped
     for thing, when in items:
         if isinstance(thing, Skipped):
-            result.skipped[thing.kind] = result.skipped.get(thing.kind, 0) + 1
+            kind = thing.kind if thing.kind in skipped or len(skipped) < _MOST_KINDS else "other kinds"
+            skipped[kind] = skipped.get(kind, 0) + 1
             continue
         if isinstance(thing, Broken):
-            result.errors.append({"path": result.path, "line": thing.line, "error": thing.why})
+            if len(result.errors) < _MOST_ERRORS:
+                result.errors.append({"path": result.path, "line": thing.line, "error": thing.why})
+            else:
+                skipped["broken, not listed"] = skipped.get("broken, not listed", 0) + 1
             continue
         if isinstance(thing, Began):
             current = sessions.get(thing.session)
@@ -143,16 +150,19 @@ def _feed(
         each.end()
 
 
+_NOTHING: list[Any] = []  # the answers to nearly every event; never changed
+
+
 class Session:
     """One session under way: its guard, and what it has come to so far (``scanned``)."""
 
     def __init__(self, result: Result, began: Began, settings: Settings, prices: Prices | None):
-        self.guard = Guard(settings, project=began.cwd)
+        self.guard = Guard(settings, project=began.cwd, offline=True)
         self.scanned = Scanned(result.path, began.session, result.format, began.cwd, began.agent)
         self.responses: list[Any] = []  # the guard's answers to the last event
         self._prices = prices
         self._seen: set[str] = set()
-        self._largest: dict[str, tuple[Usage, float | None]] = {}
+        self._largest: dict[str, tuple[int, int, float | None]] = {}  # output, all tokens and dollars of a message
         result.sessions.append(self.scanned)
 
     def take(self, thing: Thing, when: str) -> None:
@@ -161,7 +171,7 @@ class Session:
         if when:
             scanned.began = scanned.began or when
             scanned.ended = when
-        self.responses = []
+        self.responses = _NOTHING
         if isinstance(thing, Used):
             self._use(thing, when)
             return
@@ -178,10 +188,12 @@ class Session:
             assert not isinstance(thing, (Began, Skipped, Broken))
         scanned.events += 1
         responses = self.guard.observe(thing)
-        judged = self.guard.judged
-        if _carries(thing) and not any(each.kind == NUDGE for each in responses):
+        if self.guard.keeps and _carries(thing) and not any(each.kind == NUDGE for each in responses):
+            judged = self.guard.judged
             responses += self.guard.observe(ev.Opportunity())
             self.guard.judged = judged  # for those who watch: an opportunity closes no round
+        if not responses:
+            return
         self.responses = responses
         for each in responses:
             if each.kind in (NONE, NUDGE):
@@ -217,19 +229,19 @@ class Session:
         if dollars is None and self._prices is not None:
             dollars = self._prices.cost(used.model, usage, when)
         known = self._largest.get(used.key) if used.key else None
+        tokens = usage.tokens
         if known is not None:
-            if usage.output <= known[0].output:
+            if usage.output <= known[0]:
                 return
-            self._add(used.model, known[0], known[1], -1)
+            self._add(used.model, known[1], known[2], -1)
         if used.key:
             if len(self._largest) >= _MOST_SEEN:
                 self._largest.pop(next(iter(self._largest)))
-            self._largest[used.key] = (usage, dollars)
-        self._add(used.model, usage, dollars, 1)
+            self._largest[used.key] = (usage.output, tokens, dollars)
+        self._add(used.model, tokens, dollars, 1)
 
-    def _add(self, model: str, usage: Usage, dollars: float | None, sign: int) -> None:
+    def _add(self, model: str, tokens: int, dollars: float | None, sign: int) -> None:
         scanned = self.scanned
-        tokens = usage.input + usage.output + usage.cache_read + usage.cache_write + usage.cache_write_1h
         scanned.tokens += sign * tokens
         scanned.models[model] = scanned.models.get(model, 0) + sign * tokens
         if dollars is None:
