@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import subprocess
+import sys
 from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,18 @@ def found() -> str:
     return next((path for name in NAMES if (path := shutil.which(name))), "")
 
 
+_LONGEST = 60  # seconds that an answer may take
+
+#: The browser reads from descriptor 3 and writes to 4.
+_START = """
+import fcntl, os, sys
+read, write = (fcntl.fcntl(int(each), fcntl.F_DUPFD, 10) for each in sys.argv[1:3])
+os.dup2(read, 3)
+os.dup2(write, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
 class Browser:
     """One page in a browser of its own. ``events`` holds all that the browser told."""
 
@@ -30,12 +44,13 @@ class Browser:
             "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
             "--disable-background-networking", "--disable-dev-shm-usage", "--remote-debugging-pipe", f"--user-data-dir={profile}",
         ]  # fmt: skip
+        start = [sys.executable, "-c", _START, str(to_browser), str(from_browser), executable or found()]
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}', executable or found(), *options, "about:blank"],
+            [*start, *options, "about:blank"],
             pass_fds=(to_browser, from_browser),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         os.close(to_browser)
         os.close(from_browser)
         self._buffer = b""
@@ -72,6 +87,8 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], _LONGEST)
+            assert ready, f"the browser has said nothing for {_LONGEST} seconds"
             block = os.read(self._read, 1 << 16)
             assert block, "the browser has ended"
             self._buffer += block

@@ -199,7 +199,7 @@ def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else(small
 
 
 def test_the_page_names_no_address_and_makes_no_markup_of_data(small: Path) -> None:
-    page = page_of(small)
+    page = re.sub("sha256-[^']*", "", page_of(small))
     assert not re.search(r"(?:https?:)?//[a-z0-9]", page, re.IGNORECASE)
     for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc"):
         assert way not in page

@@ -38,6 +38,8 @@ COMMANDS: dict[str, str] = {
     "cost": "costing",
     "scan": "scanning",
     "show": "scanning",
+    "report": "reporting",
+    "replay": "reporting",
     "tune": "tuning",
 }
 

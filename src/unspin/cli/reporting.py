@@ -39,7 +39,13 @@ _NAMED = 5  # sessions named in one message
 _LONGEST_WAIT = 10.0  # seconds
 _WIDEST = 110  # columns
 _INDENT = 10  # columns of the speaker's name
-_FORMAT = click.option("--format", "format", type=click.Choice(list(FORMATS)), help="What it is, if it cannot be told.")
+_FORMAT = click.option(
+    "--format",
+    "format",
+    type=click.Choice(list(FORMATS)),
+    metavar="FORMAT",
+    help="What it is, if it cannot be told (unspin scan --help lists the formats).",
+)
 
 
 # -- report ----------------------------------------------------------------------------
@@ -53,7 +59,7 @@ _FORMAT = click.option("--format", "format", type=click.Choice(list(FORMATS)), h
         "unspin report run.jsonl -o - > run.html",
     )
 )
-@click.argument("path", metavar="PATH|SESSION", default="")
+@click.argument("path", metavar="[PATH|SESSION]", default="")
 @click.option("-o", "--output", metavar="FILE", default=_FILE, show_default=True, help="Where to; - is stdout.")
 @click.option("--force", is_flag=True, help="Write over a file that is no report of unspin's.")
 @click.option(

@@ -271,7 +271,10 @@
     curve("tokens used", s.tokensAt, a, b, s.tokens, tokens(s.tokens), false);
     if (s.priced) curve("cost", s.dollarsAt, a, b, s.dollars, dollars(s.dollars), false);
     pen.save(); pen.beginPath(); pen.rect(left, 0, right - left, high); pen.clip();
-    for (let i = a; i <= b; i++) if (s.kinds[i] === "k") vertical(x(value(i)), lane("context") || lane("other calls"), colours["ink-2"], [3, 3]);
+    const cuts = [];
+    for (let i = a; i <= b; i++) if (s.kinds[i] === "k") cuts.push(i);
+    const place = lane("context") || lane("other calls"), dense = cuts.length > (right - left) / 24; // then a tick each
+    for (const i of cuts) vertical(x(value(i)), dense ? { top: place.top, high: 3 } : place, colours["ink-2"], dense ? [] : [3, 3]);
     marks(a, b);
     pen.restore();
     if (dragging && Math.abs(dragging.at - dragging.from) > 4) {
