@@ -138,3 +138,15 @@ def test_one_session_with_its_evidence(logs: Path) -> None:
 
 def test_many_processes_give_the_same(logs: Path) -> None:
     assert run("scan", logs, "--jsonl", "--jobs", "2").stdout == run("scan", logs, "--jsonl", "--jobs", "1").stdout
+
+
+def test_where_a_budget_would_have_stopped_each_run(logs: Path) -> None:
+    document = json.loads(run("scan", logs / "one.jsonl", "--json", "--steps", "4").stdout)
+    (stop,) = document["summary"]["runs"]
+    assert (stop["session"], stop["reason"], stop["completed_steps"]) == ("run-7", "step budget", 4)
+    assert stop["next_step"]
+    assert "step budget after 4 steps" in run("scan", logs / "one.jsonl", "--steps", "4").output
+    (free,) = json.loads(run("scan", logs / "one.jsonl", "--json").stdout)["summary"]["runs"]
+    assert free["completed_steps"] == 6 and free["reason"] in ("done", "loop")
+    for wrong in ("0", "-1", "nan", "inf"):
+        assert run("scan", logs / "one.jsonl", "--steps", wrong).exit_code == 2

@@ -19,6 +19,7 @@ from unspin import config, cost
 from unspin.cli import common, show
 from unspin.cost.files import folders
 from unspin.guard import Settings
+from unspin.guard.budget import Budget, BudgetError
 from unspin.guard.settings import RULES
 from unspin.scan.formats import FORMATS
 from unspin.scan.scanning import Found, Result, Scanned, Summary, each_of
@@ -71,6 +72,10 @@ _FORMAT = click.option("--format", "format", type=click.Choice(list(FORMATS)), h
 @click.option("--csv", "form", flag_value="csv", help="One detection a row.")
 @click.option("--fail-on", "fail_on", multiple=True, type=RULE, help="Exit status 1 where this rule fired.")
 @click.option("--all", "everything", is_flag=True, help="Sessions without a detection, too.")
+@click.option("--steps", type=float, metavar="N", help="Where a budget of N steps would have stopped each run.")
+@click.option("--tokens", type=float, metavar="N", help="The same for N tokens.")
+@click.option("--cost", "dollars", type=float, metavar="N", help="The same for N dollars.")
+@click.option("--seconds", type=float, metavar="N", help="The same for N seconds.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes (default: as many as there are cores).")
 def scan(
     paths: tuple[str, ...],
@@ -80,6 +85,10 @@ def scan(
     form: str | None,
     fail_on: tuple[str, ...],
     everything: bool,
+    steps: float | None,
+    tokens: float | None,
+    dollars: float | None,
+    seconds: float | None,
     jobs: int | None,
 ) -> None:
     """Find where agents spun, in any pile of transcripts.
@@ -93,13 +102,15 @@ def scan(
     summary = Summary()
     sessions: list[Scanned] = []
     out = _Output(form)
-    for result in _progress(sources, settings, prices, format, jobs, quiet=form is not None):
+    limits = _limits(steps=steps, tokens=tokens, cost=dollars, seconds=seconds)
+    reported = limits if limits or form == "json" else None
+    for result in _progress(sources, settings, prices, format, jobs, reported):
         result.sessions = [_only(each, rules) for each in result.sessions]
         summary.add(result)
         errors += result.errors
         for each in result.sessions:
             out.take(each)
-            if form is None and (each.found or everything):
+            if form is None and (each.found or everything or limits):
                 sessions.append(each)
     if form == "json":
         out.end(summary, errors)
@@ -150,12 +161,28 @@ def _only(scanned: Scanned, rules: tuple[str, ...]) -> Scanned:
     return scanned
 
 
+def _limits(**given: float | None) -> dict[str, float]:
+    """Return the budgets that were given, checked."""
+    limits = {name: int(value) if value.is_integer() else value for name, value in given.items() if value is not None}
+    try:
+        Budget(**limits)  # type: ignore[arg-type]
+    except BudgetError as error:
+        raise click.UsageError(str(error)) from error
+    return limits
+
+
 def _progress(
-    sources: list[Source], settings: Settings, prices: cost.Prices, format: str, jobs: int | None, *, quiet: bool
+    sources: list[Source],
+    settings: Settings,
+    prices: cost.Prices,
+    format: str,
+    jobs: int | None,
+    limits: dict[str, float] | None,
 ) -> Iterator[Result]:
     """Scan, with a bar on a terminal where it takes long."""
-    jobs = jobs or (os.cpu_count() or 1)
-    results = each_of(sources, settings, prices=prices, format=format, jobs=jobs if len(sources) > 1 else 1)
+    jobs = jobs if jobs else (os.cpu_count() or 1)
+    jobs = jobs if len(sources) > 1 else 1
+    results = each_of(sources, settings, prices=prices, format=format, jobs=jobs, limits=limits)
     if not sys.stderr.isatty():
         yield from results
         return
@@ -190,10 +217,13 @@ class _Output:
     def __init__(self, form: str | None):
         self._form = form
         self._kept: list[dict[str, Any]] = []
+        self._runs: list[dict[str, Any]] = []
         if form == "csv":
             self._csv([*_FIELDS])
 
     def take(self, scanned: Scanned) -> None:
+        if self._form == "json":
+            self._runs.append({"path": scanned.path, "session": scanned.session, **(scanned.stop or {})})
         for found in scanned.found:
             if self._form == "jsonl":
                 click.echo(json.dumps(mapping(found)))
@@ -209,7 +239,8 @@ class _Output:
         click.echo(line.getvalue(), nl=False)
 
     def end(self, summary: Summary, errors: list[dict[str, Any]]) -> None:
-        click.echo(json.dumps({"summary": summary.as_mapping(), "detections": self._kept, "errors": errors}))
+        sums = {**summary.as_mapping(), "runs": self._runs}
+        click.echo(json.dumps({"summary": sums, "detections": self._kept, "errors": errors}))
 
 
 def _harmless(value: Any) -> Any:
@@ -227,6 +258,8 @@ def _table(sessions: list[Scanned], summary: Summary) -> None:
         for found in each.found:
             counts[found.rule] = counts.get(found.rule, 0) + 1
         about = ", ".join(f"{rule} {count}" for rule, count in counts.items()) or "nothing"
+        if each.stop and each.stop["next_step"]:
+            about = f"{each.stop['reason']} after {each.stop['completed_steps']} steps; {about}"
         name = each.session[:8] or os.path.basename(each.path)
         spent = f"{each.tool_calls:>6,} calls  {_dollars(each.dollars):>9}"
         head = f"{each.ended[:10] or '-':<10}  {name:<12}  {spent}  "

@@ -18,7 +18,7 @@ from unspin.scan.source import Source, SourceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from unspin.scan.items import Item, Thing
 
@@ -76,6 +76,7 @@ class Scanned:
     dollars: float | None = 0.0
     models: dict[str, int] = field(default_factory=dict)
     found: list[Found] = field(default_factory=list)
+    stop: dict[str, Any] | None = None  # its stop report, where one was asked for
 
 
 @dataclass(slots=True)
@@ -334,26 +335,53 @@ class Summary:
 
 
 def each_of(
-    sources: Iterable[Source], settings: Settings, *, prices: Prices | None = None, format: str = "", jobs: int = 1
+    sources: Iterable[Source],
+    settings: Settings,
+    *,
+    prices: Prices | None = None,
+    format: str = "",
+    jobs: int = 1,
+    limits: Mapping[str, float] | None = None,
 ) -> Iterator[Result]:
-    """Scan many files, in their order; with ``jobs`` above 1 in as many processes."""
+    """Scan many files, in their order; with ``jobs`` above 1 in as many processes.
+
+    Where ``limits`` are given, none at all included, each session gets its stop report under them.
+    """
     if jobs <= 1:
         for source in sources:
-            yield scan(source, settings, prices=prices, format=format)
+            yield _reported(source, settings, prices, format, limits)
         return
     from concurrent.futures import ProcessPoolExecutor
 
     paths = [source.path for source in sources]
-    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(settings.as_mapping(), prices, format)) as pool:
+    given = (settings.as_mapping(), prices, format, limits)
+    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=given) as pool:
         yield from pool.map(_scan_path, paths, chunksize=max(1, min(8, len(paths) // (jobs * 4))))
 
 
 _worker: dict[str, Any] = {}
 
 
-def _begin(settings: dict[str, Any], prices: Prices | None, format: str) -> None:
-    _worker.update(settings=Settings(settings), prices=prices, format=format)
+def _begin(
+    settings: dict[str, Any], prices: Prices | None, format: str, limits: Mapping[str, float] | None
+) -> None:
+    _worker.update(settings=Settings(settings), prices=prices, format=format, limits=limits)
 
 
 def _scan_path(path: str) -> Result:
-    return scan(Source(path), _worker["settings"], prices=_worker["prices"], format=_worker["format"])
+    return _reported(Source(path), _worker["settings"], _worker["prices"], _worker["format"], _worker["limits"])
+
+
+def _reported(
+    source: Source, settings: Settings, prices: Prices | None, format: str, limits: Mapping[str, float] | None
+) -> Result:
+    """Scan one file, with a stop report for each session where limits are given."""
+    if limits is None:
+        return scan(source, settings, prices=prices, format=format)
+    from unspin.scan.budget import Stops  # it asks this module to scan
+
+    stops = Stops(limits)
+    result = scan(source, settings, prices=prices, format=format, watch=stops)
+    for each in result.sessions:
+        each.stop = stops.report(each).as_mapping()
+    return result
