@@ -194,3 +194,7 @@ def test_the_settings_of_this_folder_hold(log: Path, unspin: Any) -> None:
     Path("unspin.toml").write_text("[loop]\nfailing_edits = false\nrepeated_errors = false\n")
     unspin("report", "run.jsonl")
     assert sessions_in(Path("report.html").read_text())[0]["found"] == []
+
+
+def test_a_replay_is_of_one_file(log: Path, unspin: Any) -> None:
+    assert ". is more than one file: name the one to replay" in unspin("replay", ".", status=1).stderr

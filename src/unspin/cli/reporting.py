@@ -306,6 +306,8 @@ def replay(path: str, mode: str, speed: float | None, format: str, as_json: bool
     The recorded agent went on whatever it would have been told. A call that would have been refused is shown as such
     and counts as what it was; your next message ends a block, as it does live.
     """
+    if not _is_session(path) and _is_many(path):
+        raise common.Problem(f"{show.tilde(path)} is more than one file: name the one to replay.")
     (source, *_) = _meant(path)
     player = _Player(_Json() if as_json else _Print(), speed)
     result = scan(source, _settings(mode), prices=_prices(), format=format, watch=player.watch)

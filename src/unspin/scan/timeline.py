@@ -185,14 +185,11 @@ def _checked(step: Step) -> tuple[str, str]:
     outcomes = [check.outcome for check in step.checks]
     outcome = FAILED if FAILED in outcomes else PASSED if PASSED in outcomes else UNKNOWN
     check = next(each for each in step.checks if each.outcome == outcome)
-    said = []
-    if check.counts:
-        names = zip(check.counts, ("passed", "failed", "skipped"), strict=False)
-        said.append(", ".join(f"{count} {name}" for count, name in names if count))
+    said = [one_line(step.error_text, _TEXT)] if outcome != PASSED else []
     if outcome == UNKNOWN and check.hidden:
         said.append(check.hidden)
-    if outcome != PASSED and step.error_text:
-        said.append(one_line(step.error_text, _TEXT))
+    names = zip(check.counts, ("passed", "failed", "skipped"), strict=False)
+    said.append(", ".join(f"{count} {name}" for count, name in names if count))
     return outcome, "; ".join(each for each in said if each)
 
 

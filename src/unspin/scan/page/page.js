@@ -267,9 +267,13 @@
       pen.fillText(each.name, narrow ? left : left - 14, narrow ? each.label : each.top + each.high / 2 + 4);
       pen.fillStyle = colours["rule-2"]; pen.fillRect(left, each.top + each.high + 3.5, right - left, 1);
     }
-    curve("context", s.contextAt, a, b, s.peak, tokens(s.peak), true);
-    curve("tokens used", s.tokensAt, a, b, s.tokens, tokens(s.tokens), false);
-    if (s.priced) curve("cost", s.dollarsAt, a, b, s.dollars, dollars(s.dollars), false);
+    curve("context", s.contextAt, a, b, 0, s.peak, [`${tokens(s.peak)} max`], true);
+    const grown = (name, values, say) => { // what grows is shown from where it stands at the left edge
+      const least = a > 0 ? values[a] : 0, most = Math.max(values[b] || 0, least);
+      curve(name, values, a, b, least, most, a > 0 ? [say(most), say(least)] : [say(most)], false);
+    };
+    grown("tokens used", s.tokensAt, tokens);
+    if (s.priced) grown("cost", s.dollarsAt, dollars);
     pen.save(); pen.beginPath(); pen.rect(left, 0, right - left, high); pen.clip();
     const cuts = [];
     for (let i = a; i <= b; i++) if (s.kinds[i] === "k") cuts.push(i);
@@ -310,10 +314,10 @@
     if (!narrow) pen.fillText(byTime ? "time" : "event", left - 14, high - 9);
   }
 
-  function curve(name, values, a, b, most, label, area) {
+  function curve(name, values, a, b, least, most, labels, area) {
     const to_ = lane(name);
     if (!to_) return;
-    const bottom = to_.top + to_.high, y = (v) => bottom - (v / (most || 1)) * (to_.high - 4);
+    const bottom = to_.top + to_.high, y = (v) => bottom - ((v - least) / (most - least || 1)) * (to_.high - 4);
     pen.save(); pen.beginPath(); pen.rect(left, to_.top - 2, right - left, to_.high + 5); pen.clip();
     pen.beginPath();
     let last = null, lastPx = -1;
@@ -327,9 +331,10 @@
     pen.lineTo(x(value(b)), bottom); pen.lineTo(x(value(a)), bottom); pen.closePath();
     pen.fillStyle = colours.area; pen.globalAlpha = area ? 1 : 0.45; pen.fill(); pen.globalAlpha = 1;
     pen.restore();
-    const narrow = left < 60;
-    pen.fillStyle = colours["ink-2"]; pen.textAlign = narrow ? "right" : "left";
-    pen.fillText(area ? `${label} max` : label, narrow ? right : right + 8, narrow ? to_.label : to_.top + 10);
+    pen.fillStyle = colours["ink-2"];
+    if (left < 60) { pen.textAlign = "right"; pen.fillText(labels.reverse().join(" – "), right, to_.label); return; }
+    pen.textAlign = "left"; pen.fillText(labels[0], right + 8, to_.top + 10);
+    if (labels.length > 1) { pen.fillStyle = colours["ink-3"]; pen.fillText(labels[1], right + 8, bottom - 3); }
   }
 
   function marks(a, b) {
