@@ -129,6 +129,12 @@ def test_a_message_that_is_repeated_counts_once_and_with_its_most_output(tmp_pat
     assert session["tokens"] == 30 and session["models"][0]["messages"] == 1
 
 
+def test_what_the_last_message_used_is_in_the_curve(tmp_path: Path) -> None:
+    lines = [logs.began(), *logs.edit("x", 5), logs.used(6, 40), *logs.edit("y", 7), logs.used(9, 60)]
+    (session,) = collected(logs.write(tmp_path / "a.jsonl", lines))
+    assert session["used_tokens"] == [0, 100] and sum(session["used_dollars"]) == round(session["dollars"] * 1e6)
+
+
 def test_compactions_and_the_size_of_the_context_are_there(tmp_path: Path) -> None:
     compaction = [{"event": "compaction", "done": done} for done in (False, True)]
     lines = [logs.began(), {"event": "context", "tokens": 900}, *logs.edit("x", 5), *compaction, *logs.edit("y", 9)]

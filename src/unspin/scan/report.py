@@ -256,6 +256,10 @@ class _Collected:
 
     def as_mapping(self, scanned: Scanned) -> dict[str, Any]:
         """Return it as the page takes it."""
+        if 0 < self.entries <= MOST_ENTRIES:  # what was used after the last entry is the last one's
+            self._tokens[-1] += self._used.tokens - self._last[0]
+            self._dollars[-1] += round(self._used.dollars * 1e6) - self._last[1]
+            self._last = (self._used.tokens, round(self._used.dollars * 1e6))
         return {
             "id": timeline.one_line(scanned.session, 200),
             "path": timeline.one_line(_tilde(scanned.path), 300),
