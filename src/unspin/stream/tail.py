@@ -1,32 +1,37 @@
 """Whether a text ends in a loop: one channel of a stream, looked at every few characters.
 
-Everything is decided at fixed offsets of the whole text, so how it was cut into deltas
-makes no difference. Bounded: at most ``KEPT`` characters are remembered, and each look
-costs the same whatever the text.
+Everything is decided at fixed offsets of the whole text, so how it was cut into deltas makes
+no difference. Bounded: at most ``KEPT`` characters of the text and as many in pieces are
+remembered, and a look costs the same whatever the text.
 
-How a period is found: pieces of ``_PIECE`` characters that begin at multiples of ``_PIECE``
-are remembered with their offsets. Where a text repeats, one of the last pieces stood one
-period before. A candidate is then compared character by character, so that nothing rests
-on a hash.
+How a period is found: pieces of ``PIECE`` characters that begin at multiples of ``PIECE`` are
+remembered with where they stood last, and before that. Where a text repeats itself, one of
+the ``PIECE`` windows with which it ends stood one period before. Such a candidate is then
+compared character by character, so that nothing rests on a hash. From then on each look only
+compares what is new with what stood one period before it.
+
+How much of a loop is too much is not decided here (``units``), nor whether a text goes in
+circles without one (``drift``).
 """
 
 from __future__ import annotations
 
 from unspin.stream import units
-from unspin.stream.novelty import Novelty
+from unspin.stream.drift import Drift
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from unspin.stream.units import Leniency
+    from unspin.stream.units import Measure
 
-KEPT = 24_000  # characters of the text that are remembered
-LONGEST_PERIOD = 6_000
+LONGEST_PERIOD = 4_096
+KEPT = 2 * LONGEST_PERIOD + 1_024  # characters of the text that are remembered; the last is let go at a time
+PIECE = 16
 
-_PIECE = 16
-_STEP = 64  # characters between two looks
-_FINE = 16  # the same while a loop may be under way
-_PIECES = KEPT // _PIECE
-_PLACES = 3  # newest offsets of a piece that are remembered
+_STEP = 64  # characters between two looks, give or take _SWAY: no period may keep in step with the looks
+_SWAY = 15
+_SLOTS = 2 * LONGEST_PERIOD // PIECE  # pieces that are remembered
+WITHOUT_LIMIT = 10**12
+_CANDIDATES = 6  # periods that are tried at one look
 
 
 class Loop:
@@ -43,146 +48,191 @@ class Loop:
 
 
 class Tail:
-    """The end of one channel's text."""
+    """The end of one channel's text.
+
+    Feed it by adding to ``pending`` and calling ``look`` once that is ``due`` characters long.
+    """
 
     __slots__ = (
+        "_at",
         "_begin",
-        "_leniency",
-        "_next",
-        "_novelty",
-        "_pending",
+        "_drift",
+        "_fenced",
+        "_heads",
+        "_kind",
+        "_limit",
+        "_measure",
+        "_names",
+        "_older",
         "_period",
-        "_pieces",
         "_run",
         "_text",
-        "seen",
+        "due",
+        "pending",
     )
 
-    def __init__(self, leniency: Leniency):
-        self.seen = 0  # characters taken so far
-        self._leniency = leniency
-        self._pending = ""
-        self._next = _STEP  # the offset of the next look
-        self._text = ""  # what is remembered; its first character is at ``_begin``
-        self._begin = 0
-        self._pieces: dict[str, tuple[int, ...]] = {}
+    def __init__(self, measure: Measure):
+        self.pending = ""  # taken and not looked at yet
+        self.due = _STEP
+        self._measure = measure
+        self._text = ""  # what is remembered
+        self._begin = 0  # the offset of its first character
+        self._at = 0  # the offset of its end
+        self._heads: dict[str, int] = {}  # a piece: the number of its newest place
+        self._older = [-1] * _SLOTS  # a place's number, modulo _SLOTS: the place before it of the same piece
+        self._names = [""] * _SLOTS  # the same: the piece
         self._period = 0  # of the loop that is under way, 0 for none
         self._run = 0  # the offset at which it began
-        self._novelty = Novelty(leniency)
+        self._kind = ""
+        self._limit = 0  # the offset from which on it is too much
+        self._fenced = False  # inside a fence of code
+        self._drift = Drift(measure) if measure.drift else None
 
     def take(self, delta: str) -> Loop | None:
         """Take the next characters; return the loop that they complete, if they do."""
-        self._pending += delta
-        self.seen += len(delta)
-        if self.seen < self._next:
-            return None
-        return self._look()
+        self.pending += delta
+        return self.look() if len(self.pending) >= self.due else None
 
-    def _look(self) -> Loop | None:
+    @property
+    def seen(self) -> int:
+        """Characters taken so far."""
+        return self._at + len(self.pending)
+
+    def look(self) -> Loop | None:
         """Look at the text at every offset that is due."""
-        pending, at = self._pending, self.seen - len(self._pending)
-        done = 0
-        while at + (len(pending) - done) >= self._next:
-            size = self._next - at
+        pending = self.pending
+        total, done = len(pending), 0
+        while total - done >= self.due:
+            size = self.due
             chunk = pending[done : done + size]
             done += size
-            at += size
-            self._append(chunk, at)
-            loop = self._judge(at)
+            loop = self._step(chunk, size)
             if loop is not None:
+                self.pending = pending[done:]
                 return loop
-            self._next = at + (_FINE if self._period else _STEP - at % _STEP)
-        self._pending = pending[done:]
+        self.pending = pending[done:]
         return None
 
-    def _append(self, chunk: str, at: int) -> None:
-        text = self._text + chunk
+    def go_on(self) -> Loop | None:
+        """Let the loop that was just returned pass; look at what is left."""
+        self._limit = WITHOUT_LIMIT
+        self.due = _STEP
+        if self._drift is not None:
+            self._drift = Drift(self._measure, self._at)
+        return self.look() if len(self.pending) >= self.due else None
+
+    def _step(self, chunk: str, size: int) -> Loop | None:
+        """Take a chunk whose end is an offset at which the text is looked at."""
+        begin = self._begin
+        at = self._at + size
+        self._at = at
+        text = self._text
+        self._text = ""  # so that the text is held once, and grows in its place
+        text += chunk
         if len(text) > KEPT:
-            text = text[-KEPT:]
-            self._begin = at - KEPT
+            begin = self._begin = at - 2 * LONGEST_PERIOD
+            text = text[begin - at :]
         self._text = text
-        pieces, begin = self._pieces, self._begin
-        first = -(-(at - len(chunk) - _PIECE + 1) // _PIECE) * _PIECE
-        for offset in range(max(first, -(-begin // _PIECE) * _PIECE), at - _PIECE + 1, _PIECE):
-            piece = text[offset - begin : offset - begin + _PIECE]
-            known = pieces.pop(piece, ())
-            if not known or known[-1] != offset:
-                known = (*known[1 - _PLACES :], offset) if len(known) >= _PLACES else (*known, offset)
-            pieces[piece] = known
-        while len(pieces) > _PIECES:
-            del pieces[next(iter(pieces))]
+        if "```" in text[-size - 2 :] and text.count("```", len(text) - size - 2) % 2:
+            self._fenced = not self._fenced
+
+        end = at - begin
+        period = self._period
+        if period:  # it goes on, or is over
+            if end >= size + period and text.endswith(text[end - size - period : end - period]):
+                self._remember(text, begin, at, size)
+                return self._judge(at)
+            self._period = period = 0
+        hit = self._remember(text, begin, at, size)
+        if hit:
+            self._find(text, begin, at)
+            if self._period:
+                return self._judge(at)
+        self.due = _STEP + (at * 7 & _SWAY)
+        drift = self._drift
+        if drift is not None and drift.step(hit, text, at, self._fenced):
+            unit, onset = drift.found()
+            return Loop(unit, 0, onset, at - onset, units.DRIFT)
+        return None
+
+    def _remember(self, text: str, begin: int, at: int, size: int) -> bool:
+        """Remember the pieces that are complete now; tell whether one with which the text ends is known."""
+        heads, older, names = self._heads, self._older, self._names
+        last = at // PIECE
+        end = at - begin
+        known = False
+        if not self._period:
+            for start in range(end - PIECE, end - 2 * PIECE, -1):
+                if text[start : start + PIECE] in heads and start >= 0:
+                    known = True
+                    break
+        first = (at - size) // PIECE
+        start = first * PIECE - begin
+        for number in range(first, last):
+            piece = text[start : start + PIECE]
+            start += PIECE
+            slot = number % _SLOTS
+            name = names[slot]
+            if heads.get(name) == number - _SLOTS:
+                del heads[name]
+            older[slot] = heads.get(piece, -1)
+            names[slot] = piece
+            heads[piece] = number
+        return known
 
     # -- periods -----------------------------------------------------------------------
 
-    def _judge(self, at: int) -> Loop | None:
-        if self._period and not self._goes_on(at):
-            self._period = 0
-        if not self._period:
-            self._find(at)
-        if self._period:
-            loop = self._verdict(at)
-            if loop is not None:
-                return loop
-        found = self._novelty.look(self._text, at)
-        if found is None:
-            return None
-        begin, line = found
-        return Loop(line, 0, begin, at - begin, "drift")
-
-    def _goes_on(self, at: int) -> bool:
-        """Tell whether the loop under way holds up to here."""
-        size = min(len(self._text) - self._period, _STEP + _FINE)
-        return size > 0 and self._text[-size:] == self._text[-size - self._period : -self._period]
-
-    def _find(self, at: int) -> None:
+    def _find(self, text: str, begin: int, at: int) -> None:
         """Find the period with which the text ends, if it does twice at least."""
-        text, begin, pieces = self._text, self._begin, self._pieces
-        end = len(text)
-        if end < 2 * _PIECE:
-            return
-        tried = set()
-        for back in range(_PIECE):
-            start = end - _PIECE - back
-            if start <= 0:
-                break
-            for offset in reversed(pieces.get(text[start : start + _PIECE], ())):
-                period = begin + start - offset
-                if 0 < period <= LONGEST_PERIOD and period not in tried:
+        heads, older = self._heads, self._older
+        end = at - begin
+        oldest = max(at // PIECE - _SLOTS, -(-begin // PIECE))
+        tried: set[int] = set()
+        for start in range(end - PIECE, max(end - 2 * PIECE, -1), -1):
+            number = heads.get(text[start : start + PIECE], -1)
+            while number >= oldest:
+                period = begin + start - number * PIECE
+                if period > 0 and 2 * period <= end and period not in tried:
                     tried.add(period)
-                    if 2 * period <= end and text[end - period :] == text[end - 2 * period : end - period]:
-                        self._period = self._smallest(period)
-                        self._run = at - self._reach()
+                    if text.endswith(text[end - 2 * period : end - period]):
+                        self._begin_loop(period, text, at)
                         return
-                if len(tried) >= 2 * _PLACES:
-                    return
+                    if len(tried) >= _CANDIDATES:
+                        return
+                number = older[number % _SLOTS]
 
-    def _smallest(self, period: int) -> int:
-        """Return the smallest period of which ``period`` is a multiple here."""
-        unit = self._text[-period:]
-        return min(period, (unit + unit).find(unit, 1)) if period > 1 else period
+    def _begin_loop(self, period: int, text: str, at: int) -> None:
+        if period > 1:
+            unit = text[-period:]
+            period = min(period, (unit + unit).find(unit, 1))
+        self._period = period
+        reach = _reach(text, period)
+        self._run = at - reach
+        measure, unit = self._measure, text[-period:]
+        self._kind, repeats, chars = units.limits(unit, self._fenced, measure)
+        self._limit = self._run + max(repeats * period, chars)
 
-    def _reach(self) -> int:
-        """Return how many characters at the end have the period: found by doubling, then by halving."""
-        text, period = self._text, self._period
-        end = len(text)
-        low, high = period, 2 * period
-        while high <= end - period and text[end - high :] == text[end - high - period : end - period]:
-            low, high = high, 2 * high
-        high = min(high, end - period)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if text[end - middle :] == text[end - middle - period : end - period]:
-                low = middle
-            else:
-                high = middle - 1
-        return low + period
-
-    def _verdict(self, at: int) -> Loop | None:
-        chars = at - self._run
-        repeats = chars // self._period
-        if repeats < 3:
+    def _judge(self, at: int) -> Loop | None:
+        """Return the loop under way if it is too much already; else say when to look again."""
+        left = self._limit - at
+        if left > 0:
+            self.due = min(left, _STEP)
             return None
-        unit = self._text[-self._period :]
-        before = self._text[: max(0, len(self._text) - chars)]
-        kind = units.egregious(unit, repeats, chars, before, self._leniency)
-        return Loop(unit, repeats, self._run, chars, kind) if kind else None
+        period, chars = self._period, at - self._run
+        return Loop(self._text[-period:], chars // period, self._run, chars, self._kind)
+
+
+def _reach(text: str, period: int) -> int:
+    """Return how many characters at the end have the period: found by doubling, then by halving."""
+    end = len(text)
+    low, high = period, 2 * period
+    while high <= end - period and text.endswith(text[end - high - period : end - period]):
+        low, high = high, 2 * high
+    high = min(high, end - period)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text.endswith(text[end - middle - period : end - period]):
+            low = middle
+        else:
+            high = middle - 1
+    return low + period

@@ -1,84 +1,193 @@
 """How much repetition is too much: what repeats decides.
 
-A sentence that stands eight times running is a loop; eight equal rows of a table are not,
-nor a thousand zeros. The limits were chosen by reading what repeats in degenerate and in
-honest texts; every one of them is stated in docs/stream.md.
+A sentence in the first person that stands eight times running is a loop; eight equal lines
+of a log are not, nor a thousand zeros. The limits were chosen by reading what repeats in
+degenerate texts and in some thirty thousand honest ones; all of them stand in docs/stream.md.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
-_WORD = re.compile(r"[^\W\d_]{2,}")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+_DATA: dict[str, Any] = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
+TALKING: Final = frozenset(_DATA["talk"])
+_SENTENCE: Final = frozenset(_DATA["sentence"])
+_FILLER: Final = frozenset(_DATA["filler"])
+
+
+def _any_of(texts: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, texts)))
+
+
+_TALK_ANYWHERE = _any_of(_DATA["talk_anywhere"])
+_SENTENCE_ANYWHERE = _any_of(_DATA["sentence_anywhere"])
+_TURNS = _any_of(_DATA["turns"])
+_WORD = re.compile(r"(?<![\w/.\\-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/\\(-])")
 _LETTERS = re.compile(r"[^\W\d_]")
-_SYMBOLS = re.compile(r"[{}()\[\];=<>|\\/*#+$&^%@~`\"]")
-_IN_ROW = re.compile(
-    r"^[\s,;|\[\](){}]*(?:null|none|nil|true|false|nan|undefined|void|xx+|ff+)?[\s,;|\[\](){}]*$", re.IGNORECASE
+_LETTERS_RUN = re.compile(r"[^\W\d_]+")
+_SYMBOL = re.compile(r"[{}()\[\];=<>|\\/+$&^%@~#_]")
+#: What a machine writes: a path, a name of code, a time, a long number or hash, a colour, the level of a log line.
+_MACHINE = re.compile(
+    r"[\w.-]{2,}[/\\][\w.-]{2,}|\w::\w|\x1b\[|\d:\d\d|\d{4}|\b(?=[a-f]*\d)[0-9a-f]{7,}\b|\w\.\w+\("
+    r"|\w\.(?:py|js|ts|go|rs|java|c|h|cpp|rb|php|md|json)\b"
+    r"|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|TRACE|FATAL|\w+Warning)\b"
+    r"|(?:^|\n)\W*(?:warning|error|info|debug|note|hint)\W*:"
 )
-_DIVIDERS = frozenset("-=_*#~.+ \t\n─━═·•–—^:|/\\<>\u3000")
+#: Rows of data: keys, tags, attributes, values between commas.
+_TABLE = re.compile(r"[\"']\s*:|</?\w|\w=[\"']|INSERT INTO|[\w\"'][,;\t|][\w\"'].*[\w\"'][,;\t|][\w\"']")
+_BLOB = re.compile(r"[A-Za-z0-9+/=]+\Z")
+_WORDLIKE = re.compile(r"[A-Z]?[a-z]+\Z")
 
-PROSE, WORDS, ROW, SYMBOLS, RUN = "prose", "words", "row", "symbols", "run"
+TALK, SENTENCE, WORDS, LINES, CODE, NUMBERS, SYMBOLS, RUN, DRIFT = (
+    "talk",
+    "sentence",
+    "words",
+    "lines",
+    "code",
+    "numbers",
+    "symbols",
+    "run",
+    "drift",
+)
+
+#: From this length of the unit on, so many repeats are too many; the first that fits. Beside it, characters.
+_TALK_REPEATS = ((1_000, 3), (250, 4), (120, 5), (60, 6), (30, 7), (16, 8), (0, 24))
+_TALK_CHARS = 176
+_TURNS_CHARS = 320  # marks of a chat's template
+_SENTENCE_REPEATS = ((1_000, 4), (400, 5), (150, 6), (60, 8), (0, 12))
+_SENTENCE_CHARS = 500
+_LINES_REPEATS = ((400, 8), (150, 12), (60, 20), (0, 32))
+_LINES_CHARS = 1_200
+_CODE_REPEATS = ((200, 12), (0, 24))
+_CODE_CHARS = 2_400
+_TABLE_LIMIT = (24, 6_000)
+_MACHINE_REPEATS = ((400, 16), (0, 32))
+_MACHINE_CHARS = 8_000
+
+#: The others: repeats and characters, both of which have to be reached.
+_WORDS_LIMIT = (20, 600)
+_SPELLED_LIMIT = (20, 900)  # words between symbols
+_LABELS_LIMIT = (32, 1_600)  # one word a line: a column of a table
+_BLOB_LIMIT = (24, 3_000)
+_NUMBERS_LIMIT = (24, 8_000)
+_ROWS_LIMIT = (24, 16_000)
+_SYMBOLS_LIMIT = (20, 1_000)
+_GRID_LIMIT = (20, 2_500)
+_BLANK_LIMIT = (20, 4_000)
+
+#: Runs of one character.
+_RUNS: dict[str, int] = {".": 4_000, " ": 4_000, **dict.fromkeys("-=_*#~+─━═·•–—^\t\u3000", 2_000), "\n": 400}
+_RUN_OF_LETTERS = 3_000  # base64 of zeros is a run of As
+_RUN_OF_OTHERS = 400
 
 
-class Leniency:
-    """How loosely a channel is judged: limits are multiplied by ``factor``."""
+class Measure:
+    """How loosely a channel is judged: repeats and characters are multiplied by ``factor``."""
 
-    __slots__ = ("drift", "factor")
+    __slots__ = ("drift", "expected", "factor")
 
-    def __init__(self, factor: float = 1.0, *, drift: bool = True):
+    def __init__(self, factor: float = 1.0, *, drift: bool = True, expected: int = 0):
         self.factor = factor
         self.drift = drift
+        self.expected = expected  # characters of repetition that were asked for
 
 
-#: Prose: the period from which on so many repeats are too many; the first that fits.
-_PROSE = ((1000, 3), (400, 4), (150, 5), (60, 6), (30, 7), (0, 8))
-_PROSE_CHARS = 176
-
-#: Kind: repeats and characters from which on it is too much.
-LIMITS: dict[str, tuple[int, int]] = {
-    WORDS: (8, 800),
-    ROW: (20, 6_000),
-    SYMBOLS: (20, 1_600),
-    RUN: (1, 400),
-}
-_RUN_OF_DIVIDERS = 1_200
-_RUN_OF_LETTERS = 3_000  # base64 of zeros is a run of As
+def limits(unit: str, fenced: bool, measure: Measure) -> tuple[str, int, int]:
+    """Return the kind of a unit, and the repeats and characters from which on it is too much."""
+    kind, (repeats, chars) = _limits(unit, fenced)
+    factor = measure.factor
+    return kind, round(repeats * factor), max(round(chars * factor), measure.expected)
 
 
-def egregious(unit: str, repeats: int, chars: int, before: str, leniency: Leniency) -> str:
-    """Return the kind of loop, empty where so much of it is still ordinary."""
-    kind = kind_of(unit, before)
-    least, size = limits(kind, unit)
-    if repeats < least * leniency.factor or chars < size * leniency.factor:
-        return ""
-    return kind
+def whole(unit: str) -> str:
+    """Return a unit turned so that it begins with a line, or else with a word: where a loop was met is chance."""
+    for mark in ("\n", " "):
+        at = unit.rfind(mark)
+        if at >= 0:
+            return unit[at + 1 :] + unit[: at + 1]
+    return unit
 
 
-def limits(kind: str, unit: str) -> tuple[int, int]:
-    """Return repeats and characters from which on a unit of this kind is too much."""
-    if kind == PROSE:
-        return next(count for size, count in _PROSE if len(unit) >= size), _PROSE_CHARS
-    if kind == RUN:
-        char = unit[0]
-        if char.isalnum():
-            return 1, _RUN_OF_LETTERS
-        return 1, _RUN_OF_DIVIDERS if char in _DIVIDERS else LIMITS[RUN][1]
-    return LIMITS[kind]
+def talk_of(text: str) -> tuple[int, int]:
+    """Count the talking words of a text, and those that make sentences."""
+    words = _WORD.findall(text.lower())
+    talk = sum(map(TALKING.__contains__, words)) + len(_TALK_ANYWHERE.findall(text))
+    return talk, sum(map(_SENTENCE.__contains__, words)) + len(_SENTENCE_ANYWHERE.findall(text))
 
 
-def kind_of(unit: str, before: str) -> str:
-    """Return what repeats: prose, words, a row of a table or matrix, symbols, or one character."""
+def is_language(text: str) -> bool:
+    """Tell whether a text is written language: letters, few symbols and digits."""
+    bare = "".join(text.split())
+    letters, digits = len(_LETTERS.findall(bare)), sum(map(bare.count, "0123456789"))
+    return letters >= 0.72 * len(bare) and digits <= 0.1 * len(bare) and len(_SYMBOL.findall(bare)) <= 0.06 * len(bare)
+
+
+def _limits(unit: str, fenced: bool) -> tuple[str, tuple[int, int]]:
     if len(set(unit)) == 1:
-        return RUN
+        return RUN, (1, _run(unit[0]))
+    unit = whole(_unescaped(unit) if "\\" in unit else unit)
+    size, lines = len(unit), "\n" in unit
     bare = "".join(unit.split())
     letters = len(_LETTERS.findall(bare))
-    words = _WORD.findall(unit)
-    if not letters:
-        return ROW if any(char.isdigit() for char in bare) else SYMBOLS
-    if _IN_ROW.match(unit) or (not words and any(char.isdigit() for char in bare)):
-        return ROW
-    symbols = len(_SYMBOLS.findall(bare))
-    fenced = before.count("```") % 2 == 1
-    if len(words) >= 3 and letters >= 0.6 * len(bare) and symbols <= 0.1 * len(bare) and not fenced:
-        return PROSE
-    return WORDS
+    spelled = _LETTERS_RUN.findall(unit.lower())
+    if all(word in _FILLER or len(word) < 2 for word in spelled):
+        if not bare:
+            return SYMBOLS, _BLANK_LIMIT
+        if not letters and not any(map(str.isdigit, bare)):
+            return SYMBOLS, _GRID_LIMIT if lines else _SYMBOLS_LIMIT
+        return NUMBERS, _ROWS_LIMIT if lines else _NUMBERS_LIMIT
+    if _TURNS.search(unit):
+        return TALK, (_least(_TALK_REPEATS, size), _TURNS_CHARS)
+    machine = _MACHINE.search(unit) is not None
+    symbols = len(_SYMBOL.findall(bare)) / len(bare)
+    talk, function = talk_of(unit)
+    if talk and not fenced and not machine and letters >= 0.5 * len(bare) and symbols <= 0.2:
+        return TALK, (_least(_TALK_REPEATS, size), _TALK_CHARS)
+    if (
+        function >= 3
+        and function >= 0.2 * len(spelled)
+        and not machine
+        and letters >= 0.7 * len(bare)
+        and symbols <= 0.06
+    ):
+        return SENTENCE, (_least(_SENTENCE_REPEATS, size), _SENTENCE_CHARS)
+    if machine and size >= 24:
+        return CODE, (_least(_MACHINE_REPEATS, size), _MACHINE_CHARS)
+    if _TABLE.search(unit) or (lines and sum(map(str.isdigit, bare)) > 0.1 * len(bare)):
+        return CODE, _TABLE_LIMIT
+    if not lines:
+        if _BLOB.match(unit) and not _WORDLIKE.match(_from_capital(unit)):
+            return NUMBERS, _BLOB_LIMIT
+        return WORDS, _WORDS_LIMIT if symbols <= 0.2 else _SPELLED_LIMIT
+    if symbols > 0.1:
+        return CODE, (_least(_CODE_REPEATS, size), _CODE_CHARS)
+    if len(spelled) == 1:
+        return LINES, _LABELS_LIMIT
+    return LINES, (_least(_LINES_REPEATS, size), _LINES_CHARS)
+
+
+def _unescaped(unit: str) -> str:
+    """Return a unit of JSON's text as what it stands for, as far as it matters here."""
+    return unit.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+
+
+def _from_capital(unit: str) -> str:
+    """Return a unit turned so that it begins with its capital, if it has one."""
+    at = next((at for at, char in enumerate(unit) if char.isupper()), 0)
+    return unit[at:] + unit[:at]
+
+
+def _least(table: tuple[tuple[int, int], ...], size: int) -> int:
+    return next(repeats for least, repeats in table if size >= least)
+
+
+def _run(char: str) -> int:
+    if char.isascii() and char.isalnum():
+        return _RUN_OF_LETTERS
+    return _RUNS.get(char, _RUN_OF_OTHERS)
