@@ -259,6 +259,8 @@ class _Teller:
                 page.line(f"  and {len(plan.changes) - _SHOWN} more")
         else:
             page.line(f"Nothing differs from {what} ({state}{about}, {show.ago(target.time)}).")
+        for name, why in plan.left_alone[:_SHOWN] if would else ():
+            page.line((f"Would be left alone: {show.clean(os.fsdecode(name))}", "yellow"), f" ({why})")
         for path in plan.missing:
             page.line(f"Neither here nor in {target.name}: {show.clean(path)}")
         self._commits(page, plan)
@@ -302,6 +304,7 @@ def _outcome(plan: Plan, outcome: Outcome | None) -> dict[str, Any]:
     report: dict[str, Any] = {
         "target": plan.target.name,
         "changes": [{"path": os.fsdecode(each.path), "change": _word(each)} for each in plan.changes],
+        "would_be_left_alone": [{"path": os.fsdecode(path), "why": why} for path, why in plan.left_alone],
         "commits_since": plan.commits,
         "not_found": plan.missing,
         "dry_run": outcome is None,

@@ -1,0 +1,208 @@
+"""What reviewers write, checked against one schema; and the one verdict that code makes of it.
+
+A review that cannot be read is never "no findings": it is an error. Findings keep their
+identity from turn to turn, so that what is still open can be told from what is new.
+"""
+
+from __future__ import annotations
+
+import json
+
+from unspin.facts.digest import digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+READY, SHIP, REVISE = "ready", "ship", "revise"
+
+#: The verdict that ends a stage.
+TERMINAL = {"design": READY, "code": SHIP}
+
+SEVERITIES = ("critical", "major", "minor", "nit")
+
+_LARGEST = 1_000_000  # bytes of a review
+_MOST = 200  # findings of one review
+_LONGEST = 4_000  # characters of a claim
+
+#: What a reviewer's file has to look like (JSON Schema, draft 2020-12); docs/run.md shows it to workers.
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "required": ["verdict", "findings"],
+    "properties": {
+        "verdict": {"enum": [READY, SHIP, REVISE]},
+        "findings": {
+            "type": "array",
+            "maxItems": _MOST,
+            "items": {
+                "type": "object",
+                "required": ["id", "severity", "blocking", "location", "claim"],
+                "properties": {
+                    "id": {"type": "string", "minLength": 1},
+                    "severity": {"enum": list(SEVERITIES)},
+                    "blocking": {"type": "boolean"},
+                    "location": {"type": "string"},
+                    "claim": {"type": "string", "minLength": 1, "maxLength": _LONGEST},
+                },
+            },
+        },
+    },
+}
+
+
+class ReviewError(Exception):
+    """A review cannot be used; the text says what was given and what is expected."""
+
+
+class Finding:
+    """One objection. ``key`` is the same for the same objection in another turn."""
+
+    __slots__ = ("blocking", "claim", "id", "key", "location", "reviewer", "severity", "since")
+
+    def __init__(
+        self, id: str, severity: str, blocking: bool, location: str, claim: str, *, reviewer: str = "", since: int = 0
+    ):
+        self.id = id
+        self.severity = severity
+        self.blocking = blocking
+        self.location = location
+        self.claim = claim
+        self.reviewer = reviewer
+        self.since = since  # the turn in which it was raised first
+        self.key = digest(f"{reviewer}\0{location.strip()}\0{' '.join(claim.split())}")
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "id": self.id,
+            "severity": self.severity,
+            "blocking": self.blocking,
+            "location": self.location,
+            "claim": self.claim,
+            "reviewer": self.reviewer,
+            "since": self.since,
+        }
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Finding:
+        """Return the finding that plain data holds."""
+        return cls(
+            given["id"],
+            given["severity"],
+            given["blocking"],
+            given["location"],
+            given["claim"],
+            reviewer=given.get("reviewer", ""),
+            since=given.get("since", 0),
+        )
+
+
+class Review:
+    """What one reviewer said in one turn."""
+
+    __slots__ = ("findings", "reviewer", "verdict")
+
+    def __init__(self, reviewer: str, verdict: str, findings: list[Finding]):
+        self.reviewer = reviewer
+        self.verdict = verdict
+        self.findings = findings
+
+
+def read(data: bytes, reviewer: str, *, turn: int = 0) -> Review:
+    """Return the review that a reviewer's file holds; raise ``ReviewError`` where it does not keep to the schema."""
+    if len(data) > _LARGEST:
+        raise ReviewError(f"the review has {len(data):,} bytes, expected at most {_LARGEST:,}")
+    if not data.strip():
+        raise ReviewError("the review is empty, expected a JSON object with verdict and findings")
+    try:
+        given = json.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise ReviewError(f"the review is no JSON ({error}), expected an object with verdict and findings") from None
+    if not isinstance(given, dict):
+        raise ReviewError(f"the review is a {type(given).__name__}, expected an object with verdict and findings")
+    verdict, findings = given.get("verdict"), given.get("findings")
+    if verdict not in (READY, SHIP, REVISE):
+        raise ReviewError(f"verdict is {verdict!r}, expected one of {READY}, {SHIP}, {REVISE}")
+    if not isinstance(findings, list) or len(findings) > _MOST:
+        raise ReviewError(f"findings is no list of at most {_MOST} entries")
+    return Review(reviewer, verdict, [_finding(each, at, reviewer, turn) for at, each in enumerate(findings)])
+
+
+def _finding(given: Any, at: int, reviewer: str, turn: int) -> Finding:
+    where = f"findings[{at}]"
+    if not isinstance(given, dict):
+        raise ReviewError(f"{where} is a {type(given).__name__}, expected an object")
+    for name in ("id", "location", "claim"):
+        if not isinstance(given.get(name), str) or (name != "location" and not given[name].strip()):
+            raise ReviewError(f"{where}.{name} is {given.get(name)!r}, expected a text")
+    if given.get("severity") not in SEVERITIES:
+        raise ReviewError(f"{where}.severity is {given.get('severity')!r}, expected one of {', '.join(SEVERITIES)}")
+    if not isinstance(given.get("blocking"), bool):
+        raise ReviewError(f"{where}.blocking is {given.get('blocking')!r}, expected true or false")
+    return Finding(
+        given["id"][:200],
+        given["severity"],
+        given["blocking"],
+        given["location"][:500],
+        given["claim"][:_LONGEST],
+        reviewer=reviewer,
+        since=turn,
+    )
+
+
+class Verdict:
+    """What code makes of all reviews of a turn: the verdict, what is open, what was resolved, what came back."""
+
+    __slots__ = ("open", "resolved", "returned", "verdict")
+
+    def __init__(self, verdict: str, open: list[Finding], resolved: list[Finding], returned: list[Finding]):
+        self.verdict = verdict
+        self.open = open
+        self.resolved = resolved
+        self.returned = returned
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return what the next turn must address, and nothing else."""
+        return {"verdict": self.verdict, "findings": [each.as_mapping() for each in self.open]}
+
+
+def merge(
+    stage: str, reviews: Iterable[Review], failed_checks: Iterable[Finding] = (), earlier: Iterable[Finding] = ()
+) -> Verdict:
+    """Return the verdict of a turn.
+
+    It is the stage's terminal one where every reviewer gave it, no check failed and no blocking
+    finding is open; else ``revise``. What a reviewer does not raise again is resolved. A failed
+    check is a blocking finding. ``earlier`` are the findings that were open before.
+    """
+    before = {each.key: each for each in earlier}
+    verdicts, now = [], {}
+    for review in reviews:
+        verdicts.append(review.verdict)
+        for each in review.findings:
+            known = before.get(each.key)
+            if known is not None:
+                each.since, each.id = known.since, known.id
+            now.setdefault(each.key, each)
+    for each in failed_checks:
+        known = before.get(each.key)
+        each.since = known.since if known is not None else each.since
+        now.setdefault(each.key, each)
+    found = sorted(now.values(), key=lambda each: (not each.blocking, SEVERITIES.index(each.severity), each.since))
+    _name_apart(found)
+    wanted = TERMINAL[stage]
+    done = bool(verdicts) and all(each == wanted for each in verdicts) and not any(each.blocking for each in found)
+    resolved = [each for key, each in before.items() if key not in now]
+    returned = [each for key, each in now.items() if key in before]
+    return Verdict(wanted if done else REVISE, found, resolved, returned)
+
+
+def _name_apart(findings: list[Finding]) -> None:
+    """Give findings of the same id names of their own: two reviewers number alike."""
+    seen: dict[str, int] = {}
+    for each in findings:
+        count = seen[each.id] = seen.get(each.id, 0) + 1
+        if count > 1:
+            each.id = f"{each.id}-{count}"
