@@ -34,7 +34,7 @@ def tokens_of(usage: dict[str, Any], model: str) -> tuple[int, int | None]:
     """Return the tokens in the context after a model message with this usage, and the model's window."""
     keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     tokens = sum(value for key in keys if isinstance(value := usage.get(key), int))
-    return tokens, _window(model, tokens)
+    return tokens, window_of(model, tokens)
 
 
 def is_error(path: str, call_id: str) -> bool | None:
@@ -68,7 +68,7 @@ def _result_in(entry: Any, call_id: str) -> bool | None:
     return None
 
 
-def _window(model: str, tokens: int) -> int | None:
+def window_of(model: str, tokens: int) -> int | None:
     """Return the model's window; a context that is larger shows that the known one does not hold."""
     if not _windows:
         import json

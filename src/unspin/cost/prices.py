@@ -32,6 +32,11 @@ class Usage(NamedTuple):
     web_searches: int = 0
     fast: bool = False
 
+    @property
+    def tokens(self) -> int:
+        """All tokens together: what was in the context after the message."""
+        return self.input + self.output + self.cache_read + self.cache_write + self.cache_write_1h
+
 
 class Prices:
     """A price table: that of the release, with the person's own prices over it.

@@ -61,6 +61,8 @@ class Oscillation(Detector):
             for change in step.changes:
                 if change.after and followed(change.path) and not change.refused and not is_test_like(change.role):
                     self._change(step, change)
+            if not step.checks:
+                continue
             if any(resets(check, "test") for check in step.checks):
                 for entry in files.values():
                     entry["pending"], entry["seen"] = None, {}

@@ -44,6 +44,8 @@ class RejectedEdits(Detector):
             self.state = self.initial()
         if not isinstance(event, Round) or event.agent:
             return []
+        if not any(step.changes for step in event.steps):
+            return []
         refused: dict[str, list[Any]] = {}
         accepted = set()
         for step in event.steps:

@@ -110,7 +110,10 @@ class RepeatedAction(Detector):
 
     def _cycle(self, tail: list[list[Any]]) -> tuple[int, int]:
         """Return the shortest period in which the tail repeats itself, and its laps; else 0, 0."""
+        last = tail[-1][0]
         for period in range(1, _LONGEST_CYCLE + 1):
+            if period >= len(tail) or _differ(last, tail[-1 - period][0]):
+                continue
             laps = self.threshold
             if period == 2 and not self._is_edit_and_check():
                 laps -= 1
@@ -166,11 +169,12 @@ def _action(steps: list[Step]) -> list[Any] | None:
 class _Late:
     """The identity of an action, read where its beginning does not tell it from another: most outputs never are."""
 
-    __slots__ = ("_beginning", "_known", "_steps")
+    __slots__ = ("_known", "_steps", "beginning")
 
     def __init__(self, steps: list[Step]):
         self._steps = steps
-        self._beginning = [_beginning(step) for step in steps] if len(steps) == 1 else sorted(map(_beginning, steps))
+        beginnings = [_beginning(step) for step in steps]
+        self.beginning = beginnings[0] if len(steps) == 1 else "\n".join(sorted(beginnings))
         self._known = ""
 
     def __str__(self) -> str:
@@ -181,11 +185,16 @@ class _Late:
         return self._known
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, _Late) and self._beginning != other._beginning:
+        if _differ(self, other):
             return False
         return str(self) == str(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _differ(one: object, other: object) -> bool:
+    """Tell whether two identities differ from their beginnings on."""
+    return isinstance(one, _Late) and isinstance(other, _Late) and one.beginning != other.beginning
 
 
 def _beginning(step: Step) -> str:

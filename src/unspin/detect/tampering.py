@@ -60,8 +60,9 @@ class Tampering(Detector):
         for step in event.steps:
             if step.refused:
                 continue
-            self._changes(step)
-            if not event.agent:
+            if step.changes or step.opaque:
+                self._changes(step)
+            if step.checks and not event.agent:
                 found += self._checks(step)
         return found
 

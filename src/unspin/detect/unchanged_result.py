@@ -50,8 +50,9 @@ class UnchangedResult(Detector):
         for step in event.steps:
             if step.exempt or step.refused:
                 continue
-            self.state["clock"] += len(step.written())
-            if any(resets(check, "") for check in step.checks if check.kind == "test"):
+            if step.changes:
+                self.state["clock"] += len(step.written())
+            if step.checks and any(resets(check, "") for check in step.checks if check.kind == "test"):
                 self.state["commands"] = {}
             if _counts(step):
                 found += self._count(step)

@@ -235,10 +235,10 @@ class _Scan:
         self._e_place = False
         self._in_npm = -100  # the last line of npm's report
         self._expect_at = -100
-        self._go_tests = any(line.startswith("--- FAIL: ") for line in lines)
         self._diff = False
         text = "\n".join(lines)
         lower = text.lower()
+        self._go_tests = text.startswith("--- FAIL: ") or "\n--- FAIL: " in text
         self._hints = [hint for hint in _HINTS if hint in lower]  # no line has any other
         self._read(text, lower.split("\n"))
         if self._reasons and not any(kind == _ERROR for kind, _ in self.found):

@@ -186,7 +186,7 @@ def read_edits(event: ToolResult, place: Place) -> list[FileChange]:
         )
         if not change.refused:
             if path in call.texts:
-                change.before = digest(call.texts[path][0])
+                change.before = edit.before or digest(call.texts[path][0])
                 _compare_late(change, *call.texts[path])
             elif edit.old is not None:
                 _compare_late(change, edit.old, edit.new)

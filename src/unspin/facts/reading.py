@@ -67,6 +67,8 @@ class Reader:
         self.settings = settings
         self.place = Place(project, settings["tampering.test_paths"])
         self.state: dict[str, Any] = state if state is not None else {"noise": {}, "red": [], "edited": False}
+        self._exempt: frozenset[str] = frozenset(settings["exempt.tools"])
+        self._labels: dict[str, str] = {}
         self._known: dict[Any, tuple[Any, ...]] = {}
         self._outcomes: dict[tuple[str, bool], _Outcome] = {}
 
@@ -87,28 +89,40 @@ class Reader:
 
     def _read(self, event: ToolResult) -> Step:
         call = event.call
-        step = Step(call.tool, redact(call.label[: 4 * EXCERPT])[:EXCERPT], call.action, identity(call), event.position)
+        step = Step(call.tool, self._label(call.label), call.action, identity(call), event.position)
         step.size = event.size
         step.refused = event.refused
         step.failed = event.failed and not event.refused
         step.spoke = (event.refused == BY_PERSON and event.comment) or (
             call.action == ASK and not event.refused and not event.failed
         )
-        step.exempt = call.tool in self.settings["exempt.tools"]
-        step.spacer = call.action == NOTE
-        step.polls = call.action == WAIT
-        step.opaque = call.action == OTHER
+        step.exempt = call.tool in self._exempt
         if call.action == READ:
             step.polls = call.label.endswith((".log", ".output", ".out"))
         elif call.action == EDIT:
             step.changes = read_edits(event, self.place)
-        elif call.action == SHELL or step.failed:
+        else:
+            step.spacer = call.action == NOTE
+            step.polls = call.action == WAIT
+            step.opaque = call.action == OTHER
+        if call.action == SHELL or (step.failed and call.action not in (READ, EDIT)):
             from unspin.facts import commands
 
             commands.read(step, event, self.place, self.settings)
         if not event.refused:
             step.defer(self._outcome(event.output, failed=step.failed), ("result", "constant"))
         return step
+
+    def _label(self, label: str) -> str:
+        """Return how a call is named, without secrets: agents name the same files again and again."""
+        known = self._labels.get(label)
+        if known is None:
+            known = redact(label[: 4 * EXCERPT])[:EXCERPT]
+            if len(label) <= 4 * EXCERPT:
+                if len(self._labels) >= _MAX_KNOWN:
+                    self._labels.clear()
+                self._labels[label] = known
+        return known
 
     def _outcome(self, output: str, *, failed: bool) -> _Outcome:
         """Return the reader of an output: of the same words the same, so that they are read once."""

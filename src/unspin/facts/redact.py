@@ -27,6 +27,7 @@ _ASSIGNED = pattern(
     r"[\"']?(?: {0,3}[:=]{1,2} {0,3}| {1,2})[\"']?)(?=[^\s\"'=])([^\s\"'&;,]{4,500})",
     IGNORECASE,
 )
+_ASSIGNED_WORDS = ("key", "secret", "token", "passw", "passphrase", "pwd", "credential")
 _PRIVATE = pattern(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,20000}")
 
 
@@ -38,11 +39,17 @@ def redact(text: str) -> str:
             break
     else:
         return text
-    text = _PRIVATE.sub(_HIDDEN, text)
+    if "-----begin" in lowered:
+        text = _PRIVATE.sub(_HIDDEN, text)
     text = _KNOWN.sub(_HIDDEN, text)
-    text = _HEADER.sub(rf"\1{_HIDDEN}", text)
-    text = _URL.sub(rf"\1{_HIDDEN}", text)
-    return _ASSIGNED.sub(_hide_value, text)
+    if "bearer" in lowered or "basic" in lowered or "token" in lowered:
+        text = _HEADER.sub(rf"\1{_HIDDEN}", text)
+    if "://" in lowered:
+        text = _URL.sub(rf"\1{_HIDDEN}", text)
+    for word in _ASSIGNED_WORDS:
+        if word in lowered:
+            return _ASSIGNED.sub(_hide_value, text)
+    return text
 
 
 def _hide_value(match: object) -> str:

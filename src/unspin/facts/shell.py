@@ -259,8 +259,22 @@ class _Scope:
 
     def copy(self) -> _Scope:
         new = _Scope.__new__(_Scope)
-        for name in _Scope.__slots__:
-            setattr(new, name, getattr(self, name))
+        new.blind = self.blind
+        new.condition = self.condition
+        new.container = self.container
+        new.cwd = self.cwd
+        new.errexit = self.errexit
+        new.fed = self.fed
+        new.old = self.old
+        new.pipe_fails = self.pipe_fails
+        new.piped = self.piped
+        new.pipefail = self.pipefail
+        new.redirected = self.redirected
+        new.remote = self.remote
+        new.stack = self.stack
+        new.text = self.text
+        new.unsure = self.unsure
+        new.values = self.values
         return new
 
 

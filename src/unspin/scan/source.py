@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
-LONGEST_LINE = 64 << 20  # bytes of a line that is still read
+LONGEST_LINE = 16 << 20  # bytes of a line that is still read
 LARGEST_EXPANSION = 200  # times the size of a compressed file, once it is over ...
 EXPANSION_FROM = 1 << 30  # ... so many bytes
 HEAD = 256 << 10  # bytes in which a format shows
@@ -65,7 +65,7 @@ class Source:
         Raises ``SourceError`` where the file ends in the midst of its compression.
         """
         with self.open() as stream:
-            number, rest, lost = 0, b"", False
+            number, parts, size, lost = 0, [b""], 0, False  # parts: of a line that goes on over blocks
             while True:
                 try:
                     block = stream.read(_BLOCK)
@@ -74,19 +74,22 @@ class Source:
                 if not block:
                     break
                 first, *others = block.split(b"\n")
-                if not others:  # a line that goes on
-                    rest = b"" if lost else rest + first
-                    if len(rest) > LONGEST_LINE:
-                        rest, lost = b"", True
+                if not lost:
+                    parts.append(first)
+                    size += len(first)
+                    if size > LONGEST_LINE:
+                        parts, lost = [], True
+                if not others:
                     continue
                 number += 1
-                yield number, None if lost else rest + first
-                lost, rest = False, others.pop()
+                yield number, None if lost else b"".join(parts)
+                last = others.pop()
+                parts, size, lost = [last], len(last), False
                 for line in others:
                     number += 1
                     yield number, line
-            if lost or rest:
-                yield number + 1, None if lost else rest
+            if lost or size:
+                yield number + 1, None if lost else b"".join(parts)
 
     def whole(self, largest: int) -> bytes:
         """Return the whole content; raise ``SourceError`` where it is larger than ``largest`` bytes."""

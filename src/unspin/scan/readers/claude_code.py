@@ -16,7 +16,7 @@ import msgspec
 
 from unspin import events as ev
 from unspin.agents.claude_code import MACHINE_OPENINGS, MACHINE_SOURCES, call_of, result_of, text_of
-from unspin.agents.claude_transcript import tokens_of
+from unspin.agents.claude_transcript import window_of
 from unspin.cost.transcripts import usage_in
 from unspin.facts.digest import digest
 from unspin.facts.files import absolute
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 NAME = "claude-code"
 
 _MAX_TEXT = 256_000  # characters of a file whose text is compared, as in the hook
+_MOST_WRITTEN = 8
 _LOCAL = ("<command-name>", "<command-message>")
 with open(os.path.join(os.path.dirname(__file__), "claude_code.json"), "rb") as _file:
     _BUILT_IN = frozenset(msgspec.json.decode(_file.read())["built_in"])
@@ -115,7 +116,7 @@ class _Told(msgspec.Struct, gc=False, rename="camel"):
     replace_all: Any = None
 
 
-_decode = msgspec.json.Decoder(_Line).decode
+decode = msgspec.json.Decoder(_Line).decode
 _decode_response = msgspec.json.Decoder(_Response).decode
 _decode_prompt = msgspec.json.Decoder(_Prompt).decode
 _decode_loosely = msgspec.json.Decoder(_Loose).decode
@@ -217,6 +218,7 @@ class _Reader:
         self._rounds: dict[str, _Round] = {}
         self._when = ""
         self._out: list[Item] = []
+        self._written: dict[str, tuple[str, str]] = {}  # by path: what the last edits left there, and its hash
 
     def items(self) -> Iterator[Item]:
         out = self._out
@@ -228,7 +230,7 @@ class _Reader:
                 if not data or data.isspace():
                     continue
                 try:
-                    line = _decode(data)
+                    line = decode(data)
                 except (msgspec.DecodeError, RecursionError) as error:
                     yield self._unlike(number, data, error), self._when
                     continue
@@ -293,7 +295,8 @@ class _Reader:
         if current is not None and current.message != message.id:
             self._close(agent)
             current = None
-        if message.usage is not _NOTHING and message.model and (usage := usage_in(message.usage)) is not None:
+        usage = usage_in(message.usage) if message.usage is not _NOTHING else None
+        if usage is not None and message.model:
             key = f"{message.id}:{line.request_id or ''}" if message.id else ""
             self._put(Used(message.model, usage, key, agent=agent))
         content = message.content
@@ -302,9 +305,9 @@ class _Reader:
                 continue
             if current is None:
                 context = None
-                if message.usage is not _NOTHING and not agent:
-                    used = _plain(message.usage)
-                    context = ev.ContextSize(*tokens_of(used, message.model)) if isinstance(used, dict) else None
+                if usage is not None and not agent:
+                    tokens = usage.tokens
+                    context = ev.ContextSize(tokens, window_of(message.model, tokens))
                 current = self._rounds[agent] = _Round(message.id, line.cwd or "/", context)
             given = _plain(block.input) if block.input is not _NOTHING else None
             call = call_of(block.name, given, current.cwd, agent, call_id=str(block.id))
@@ -372,7 +375,7 @@ class _Reader:
             return
         call, position = found
         if call.edits and line.tool_use_result is not _NOTHING:
-            _note_texts(call, line.tool_use_result)
+            _note_texts(call, line.tool_use_result, self._written)
         result = result_of(call, text_of(block.content), position)
         if result.comment and call.action not in (ev.EDIT, ev.ASK) and not block.is_error:
             result.comment, result.refused = False, ""  # a command can print the words of a refusal as well
@@ -413,8 +416,11 @@ class _Reader:
         self._put(Skipped(f"attachment/{kind}"[:40]))
 
 
-def _note_texts(call: ev.ToolCall, raw: msgspec.Raw) -> None:
-    """Add what the file held before and after an edit: the client writes it down."""
+def _note_texts(call: ev.ToolCall, raw: msgspec.Raw, written: dict[str, tuple[str, str]]) -> None:
+    """Add what the file held before and after an edit: the client writes it down.
+
+    ``written`` are the files that edits left last: what stands before an edit is mostly what the last one left.
+    """
     try:
         told = _decode_told(raw)
     except msgspec.ValidationError:  # a text: the edit was refused
@@ -432,7 +438,13 @@ def _note_texts(call: ev.ToolCall, raw: msgspec.Raw) -> None:
     if not isinstance(after, str):
         return
     call.hashes = {path: digest(after)}
+    known = written.pop(path, None)
     for edit in call.edits:
         edit.after = call.hashes[path]
+        if known is not None and known[0] == before and absolute(edit.path, call.cwd) == path:
+            edit.before = known[1]
     if isinstance(before, str) and len(before) <= _MAX_TEXT and len(after) <= _MAX_TEXT:
         call.texts = {path: (before, after)}
+        written[path] = after, call.hashes[path]
+        if len(written) > _MOST_WRITTEN:
+            del written[next(iter(written))]

@@ -1,0 +1,91 @@
+"""What a scan keeps does not grow with the file: lines over many blocks, broken ones, messages without end."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from unspin import Settings
+from unspin.scan import scanning, source
+from unspin.scan.source import Source
+
+
+def _line(number: int, kind: str = "assistant", **message: object) -> str:
+    entry = {
+        "type": kind,
+        "sessionId": "s",
+        "uuid": "u",
+        "isSidechain": False,
+        "cwd": "/shop",
+        "timestamp": "2026-01-01",
+    }
+    return json.dumps({**entry, "message": message} if message else {**entry, "type": kind}) + "\n"
+
+
+@pytest.mark.parametrize("length", [0, 1, 9, 10, 11, 39, 40, 41, 500])
+def test_a_line_that_goes_on_over_blocks_is_put_together_or_lost_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    monkeypatch.setattr(source, "_BLOCK", 10)
+    monkeypatch.setattr(source, "LONGEST_LINE", 40)
+    path = tmp_path / "a.jsonl"
+    long = b"x" * length
+    path.write_bytes(b"first\n" + long + b"\nlast\n\n" + long)
+    found = [data for _, data in Source(str(path)).lines()]
+    expected = long if length <= 40 else None
+    if length <= 30 or length > 60:  # in between, whether it is lost depends on where blocks begin
+        assert found[:4] == [b"first", expected, b"last", b""]
+        assert found[4:] == ([expected] if length else [])
+    assert [number for number, _ in Source(str(path)).lines()] == list(range(1, len(found) + 1))
+
+
+def test_broken_lines_are_listed_up_to_a_bound_and_then_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanning, "_MOST_ERRORS", 5)
+    path = tmp_path / "a.jsonl"
+    path.write_text(_line(0, content="x", role="user") + "{broken\n" * 12)
+    result = scanning.scan(Source(str(path)), Settings())
+    assert [each["line"] for each in result.errors] == [2, 3, 4, 5, 6]
+    assert result.skipped["broken, not listed"] == 7
+
+
+def test_kinds_of_lines_are_counted_apart_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "_MOST_KINDS", 5)
+    path = tmp_path / "a.jsonl"
+    path.write_text(_line(0) + "".join(_line(number, f"kind {number}") for number in range(12)))
+    result = scanning.scan(Source(str(path)), Settings())
+    assert len(result.skipped) == 6
+    assert sum(result.skipped.values()) == 13
+
+
+def test_memory_does_not_grow_with_the_number_of_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "_MOST_SEEN", 200)
+
+    def peak(messages: int) -> int:
+        path = tmp_path / "a.jsonl"
+        with path.open("w") as file:
+            for number in range(messages):
+                call = {
+                    "type": "tool_use",
+                    "id": f"t{number}",
+                    "name": "Bash",
+                    "input": {"command": f"cat {number}.txt"},
+                }
+                usage = {"input_tokens": 5, "output_tokens": number}
+                file.write(_line(number, id=f"m{number}", model="m", content=[call], usage=usage))
+                done = {"type": "tool_result", "tool_use_id": f"t{number}", "content": f"{number} " * 100}
+                file.write(_line(number, "user", role="user", content=[done]))
+        tracemalloc.start()
+        result = scanning.scan(Source(str(path)), Settings())
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert result.sessions[0].tool_calls == messages
+        assert result.sessions[0].tokens == sum(range(messages)) + 5 * messages
+        return most
+
+    peak(100)  # what is loaded at the first time
+    assert peak(6000) < peak(1500) * 1.3
