@@ -34,7 +34,7 @@ _WHEN = "2026-05-04T12:00:00.000Z"
 def run(report: Report, folder: Path, *, quick: bool = False) -> None:
     report.title("6. Cost")
     config = folder / "config"
-    size, files = _unpack(config / "projects", limit=5 if quick else 1000)
+    size, files = unpack(config / "projects", limit=5 if quick else 1000)
     report.note(f"{files} transcripts, {size / 1e6:.0f} MB.")
     peers = {} if quick else _install(folder, report)
     processes = Processes(folder)
@@ -244,7 +244,7 @@ def _dollars(amount: float | None) -> str:
 # -- what is read ----------------------------------------------------------------------
 
 
-def _unpack(projects: Path, limit: int) -> tuple[int, int]:
+def unpack(projects: Path, limit: int) -> tuple[int, int]:
     """Lay transcripts out as the client does; return their bytes and how many they are."""
     recorded = sorted(sessions.TRANSCRIPTS.glob("*.jsonl.gz"))[:limit]
     projects.mkdir(parents=True)

@@ -22,17 +22,18 @@ PEERS = {"unwedge": "0.2.0", "agent-guard-hooks": "0.7.0"}
 _SECONDS = 120
 
 
-def cache() -> Path:
+def cache(wanted: Mapping[str, str] = PEERS) -> Path:
+    """Return the folder in which these versions are, or will be."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "unspin-benchmarks" / ("peers-" + "-".join(PEERS.values()))
+    return Path(base) / "unspin-benchmarks" / ("peers-" + "-".join(wanted.values()))
 
 
-def install() -> str:
+def install(peers: Mapping[str, str] = PEERS) -> str:
     """Install the peers where they are not yet; return why that failed, empty if it did not."""
-    folder = cache()
+    folder = cache(peers)
     if (folder / "complete").exists():
         return ""
-    wanted = [f"{name}=={version}" for name, version in PEERS.items()]
+    wanted = [f"{name}=={version}" for name, version in peers.items()]
     try:
         subprocess.run([python(), "-m", "venv", str(folder)], check=True, capture_output=True, timeout=_SECONDS)
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

@@ -1,6 +1,8 @@
 """``make bench``: prints tables of medians and ratios, all measured in this one run.
 
-    python benchmarks/run.py [--quick] [--profile] [--only hook,peers,core,store,parsing,cost,checkpoints] [--json FILE]
+    python benchmarks/run.py [--quick] [--profile] [--only PART,...] [--json FILE]
+
+The parts: hook, peers, core, store, parsing, cost, checkpoints, scan.
 
 What the tables mean stands in docs/benchmarks.md.
 """
@@ -23,6 +25,7 @@ import stages
 from harness import Report, load, machine
 
 import cost
+import scan
 
 PARTS = {
     "hook": hook_latency.run,
@@ -32,6 +35,7 @@ PARTS = {
     "parsing": parsing.run,
     "cost": cost.run,
     "checkpoints": checkpoints.run,
+    "scan": scan.run,
 }
 
 

@@ -25,6 +25,7 @@ def test_every_part_of_the_benchmarks_prints_its_tables_and_writes_them_as_json(
         "5. Reading text",
         "6. Cost",
         "7. Checkpoints",
+        "8. Scan",
         "Aims",
     }
     assert all(table["name"] in done.stdout and table["rows"] for table in written["tables"])
