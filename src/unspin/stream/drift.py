@@ -24,6 +24,7 @@ _FULL = 12  # at which it is a loop
 
 #: Talking words of a block, share of new sequences at most: what the block adds to the score.
 _SCORES = ((20, 0.15, 6), (10, 0.35, 4), (6, 0.25, 3))
+_LITTLE = 0.35  # the most of them
 _SENTENCES_SCORE = (0.10, 1.5)
 _BEGINNINGS = 20  # sentences of a block that begin with the same talking word
 _BEGINNINGS_SCORE = 6
@@ -60,7 +61,7 @@ class Drift:
         self._due = at + BLOCK
         self._looks = self._hits = 0
         score = 0.0
-        if not fenced and (hot or block.count("I ") + block.count("I'") + block.count("et's ") >= _BEGINNINGS):
+        if not fenced and (hot or _full_of_i(block)):
             score = self._read(block)
         if not score:
             self._score = 0.0
@@ -81,7 +82,6 @@ class Drift:
 
     def _read(self, block: str) -> float:
         """Return what a block adds to the score."""
-        talk, words = units.talk_of(block)
         plain = block.translate(_NO_DIGITS).lower().split()
         if len(plain) < 40:  # a script without spaces
             plain = list("".join(plain))
@@ -89,15 +89,21 @@ class Drift:
         share = len(new.difference(*self._known)) / len(plain) if plain else 1.0
         self._known.append(new)
         del self._known[:-_BLOCKS]
-        if not units.is_language(block):
+        full = _full_of_i(block)
+        if (share > _LITTLE and not full) or not units.is_language(block):
             return 0.0
+        talk, words = units.talk_of(block)
         for least, most, score in _SCORES:
             if talk >= least and share <= most:
                 return score
-        if talk >= _BEGINNINGS and _same_beginnings(block) >= _BEGINNINGS:
+        if full and talk >= _BEGINNINGS and _same_beginnings(block) >= _BEGINNINGS:
             return _BEGINNINGS_SCORE
         most, little = _SENTENCES_SCORE
         return little if share <= most and words >= 0.25 * len(plain) else 0.0
+
+
+def _full_of_i(block: str) -> bool:
+    return block.count("I ") + block.count("I'") + block.count("et's ") >= _BEGINNINGS
 
 
 def _same_beginnings(block: str) -> int:

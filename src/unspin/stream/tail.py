@@ -30,6 +30,8 @@ PIECE = 16
 _STEP = 64  # characters between two looks, give or take _SWAY: no period may keep in step with the looks
 _SWAY = 15
 _SLOTS = 2 * LONGEST_PERIOD // PIECE  # pieces that are remembered
+_FEWEST = 3  # repeats of any unit that may be too much
+_SHORT = 64  # a period whose smallest one is asked for at once
 WITHOUT_LIMIT = 10**12
 _CANDIDATES = 6  # periods that are tried at one look
 
@@ -194,7 +196,9 @@ class Tail:
                 period = begin + start - number * PIECE
                 if period > 0 and 2 * period <= end and period not in tried:
                     tried.add(period)
-                    if text.endswith(text[end - 2 * period : end - period]):
+                    if text.endswith(text[end - _SHORT - period : end - period]) and text.endswith(
+                        text[end - 2 * period : end - period]
+                    ):
                         self._begin_loop(period, text, at)
                         return
                     if len(tried) >= _CANDIDATES:
@@ -202,24 +206,37 @@ class Tail:
                 number = older[number % _SLOTS]
 
     def _begin_loop(self, period: int, text: str, at: int) -> None:
-        if period > 1:
+        """Note the loop with which the text ends. What costs more is done once it stands there three times."""
+        if 1 < period <= _SHORT:
             unit = text[-period:]
-            period = min(period, (unit + unit).find(unit, 1))
+            period = (unit + unit).find(unit, 1)
         self._period = period
-        reach = _reach(text, period)
-        self._run = at - reach
-        measure, unit = self._measure, text[-period:]
-        self._kind, repeats, chars = units.limits(unit, self._fenced, measure)
-        self._limit = self._run + max(repeats * period, chars)
+        self._run = at - _reach(text, period)
+        self._kind = ""
+        self._limit = self._run + _FEWEST * period
 
     def _judge(self, at: int) -> Loop | None:
         """Return the loop under way if it is too much already; else say when to look again."""
+        if at >= self._limit and not self._kind:
+            self._weigh(at)
         left = self._limit - at
         if left > 0:
             self.due = min(left, _STEP)
             return None
         period, chars = self._period, at - self._run
         return Loop(self._text[-period:], chars // period, self._run, chars, self._kind)
+
+    def _weigh(self, at: int) -> None:
+        """Find what repeats, and from which offset on it is too much."""
+        text, period = self._text, self._period
+        unit = text[-period:]
+        smallest = (unit + unit).find(unit, 1)
+        if smallest < period:
+            self._period = period = smallest
+            self._run = min(self._run, at - _reach(text, period))
+            unit = text[-period:]
+        self._kind, repeats, chars = units.limits(unit, self._fenced, self._measure)
+        self._limit = self._run + max(repeats * period, chars)
 
 
 def _reach(text: str, period: int) -> int:
