@@ -178,7 +178,8 @@ def merge(
     check is a blocking finding. ``earlier`` are the findings that were open before.
     """
     before = {each.key: each for each in earlier}
-    verdicts, now = [], {}
+    verdicts: list[str] = []
+    now: dict[str, Finding] = {}
     for review in reviews:
         verdicts.append(review.verdict)
         for each in review.findings:
