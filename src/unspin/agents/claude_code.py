@@ -248,7 +248,7 @@ def call_of(tool: Any, given: Any, cwd: str, agent: str, *, call_id: str) -> ev.
     gloss = _GLOSS.get(tool, ())
     return ev.ToolCall(
         tool,
-        canonical({key: value for key, value in given.items() if key not in gloss}),
+        canonical({key: value for key, value in given.items() if key not in gloss} if gloss else given),
         action=action,
         label=_label(tool, given, command, cwd),
         command=command,
@@ -353,7 +353,11 @@ def _label(tool: str, given: Mapping[str, Any], command: str, cwd: str) -> str:
 def canonical(value: Any) -> str:
     """Return plain data as one text, the same whatever the order of keys."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{key!r}:{canonical(value[key])}" for key in sorted(value, key=str)) + "}"
+        parts = []
+        for key in sorted(value, key=str) if len(value) > 1 else value:
+            each = value[key]
+            parts.append(f"{key!r}:{each!r}" if isinstance(each, str) else f"{key!r}:{canonical(each)}")
+        return "{" + ",".join(parts) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(canonical, value)) + "]"
     return repr(value)

@@ -169,19 +169,19 @@ def _action(steps: list[Step]) -> list[Any] | None:
 class _Late:
     """The identity of an action, read where its beginning does not tell it from another: most outputs never are."""
 
-    __slots__ = ("_known", "_steps", "beginning")
+    __slots__ = ("_known", "_parts", "beginning")
 
     def __init__(self, steps: list[Step]):
-        self._steps = steps
+        self._parts = [_identity(step) if _is_told(step) else step for step in steps]
         beginnings = [_beginning(step) for step in steps]
         self.beginning = beginnings[0] if len(steps) == 1 else "\n".join(sorted(beginnings))
         self._known = ""
 
     def __str__(self) -> str:
         if not self._known:
-            found = sorted(map(_identity, self._steps))
+            found = sorted(each if isinstance(each, str) else _identity(each) for each in self._parts)
             self._known = found[0] if len(found) == 1 else digest("\n".join(found))
-            self._steps = []
+            self._parts = []
         return self._known
 
     def __eq__(self, other: object) -> bool:
@@ -202,7 +202,12 @@ def _beginning(step: Step) -> str:
     return f"{step.tool} {step.unstartable}" if step.unstartable else step.what
 
 
+def _is_told(step: Step) -> bool:
+    """Tell whether a beginning is the whole identity."""
+    return bool(step.unstartable) or (step.action == EDIT and not step.failed and not step.refused)
+
+
 def _identity(step: Step) -> str:
-    if step.unstartable or (step.action == EDIT and not step.failed and not step.refused):
+    if _is_told(step):
         return _beginning(step)
     return f"{step.what} {step.result}{step.refused}"
