@@ -20,6 +20,7 @@ from unspin.cli.app import app
 from unspin.detect import DETECTORS, Detection, Detector
 from unspin.guard import messages
 from unspin.guard.settings import _KINDS, KEYS
+from unspin.run.settings import KEYS as RUN_KEYS
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -59,6 +60,7 @@ def part(name: str) -> str:
     fixed: dict[str, Callable[[], str]] = {
         "settings": settings,
         "commands": commands,
+        "run settings": run_settings,
         "rules": lambda: rules(""),
         "rules from the readme": lambda: rules("docs/rules/"),
     }
@@ -107,6 +109,15 @@ def settings() -> str:
         ("key", "default", "value", "meaning"),
         ((*_setting(key), f"{KEYS[key][2]}{_of_rule(rule_of.get(key, ''))}{_not_yet(key)}") for key in keys),
     )
+
+
+def run_settings() -> str:
+    """Return the table of the settings of `unspin run`."""
+    rows = [
+        (f"`run.{key}`", value(default) if default is not None else "none", meaning)
+        for key, (default, meaning) in RUN_KEYS.items()
+    ]
+    return table(("key", "default", "meaning"), rows)
 
 
 def settings_of(detector: type[Detector]) -> str:

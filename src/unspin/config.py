@@ -107,6 +107,9 @@ def problems(project: str) -> list[str]:
     return find(project).problems
 
 
+_RUN = "run"  # the table of ``unspin run``, which reads it itself
+
+
 def _person_folder() -> str:
     try:
         return config_folder()
@@ -139,5 +142,7 @@ def _tables(path: str) -> dict[str, Any] | None:
     if path.endswith("pyproject.toml"):
         tool = tables.get("tool")
         own = tool.get("unspin") if isinstance(tool, dict) else None
-        return own if isinstance(own, dict) else None
-    return tables
+        if not isinstance(own, dict):
+            return None
+        tables = own
+    return {key: value for key, value in tables.items() if key != _RUN}

@@ -1,0 +1,209 @@
+"""A whole run on a real small repository with scripted workers: from the ticket to the branch."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from checkpoint.trees import git, seen
+from unspin.cli.app import app
+from unspin.run.workspace import data_folder
+
+AUTHOR = """
+    import os, pathlib, sys
+    prompt = sys.stdin.read()
+    stage, turn = os.environ["UNSPIN_STAGE"], os.environ["UNSPIN_TURN"]
+    if stage in ("sketch", "design"):
+        pathlib.Path(os.environ["UNSPIN_DESIGN"]).write_text(f"{stage} of turn {turn}: add() in calc.py")
+    else:
+        pathlib.Path("calc.py").write_text("def add(a, b):\\n    return a + b\\n")
+        pathlib.Path("junk.tmp").write_text("ignored")
+    print("done", len(prompt))
+"""
+REVIEWER = """
+    import json, os, pathlib, sys
+    stage, turn = os.environ["UNSPIN_STAGE"], int(os.environ["UNSPIN_TURN"])
+    first = turn == 2
+    found = [{"id": "F1", "severity": "major", "blocking": True, "location": "design", "claim": "say what b is"}] if first else []
+    verdict = "revise" if first else "ready" if stage == "review-design" else "ship"
+    pathlib.Path(os.environ["UNSPIN_FINDINGS"]).write_text(json.dumps({"verdict": verdict, "findings": found}))
+    pathlib.Path("reviewer-was-here.txt").write_text("x")
+"""
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (folder / "check.py").write_text("from calc import add\nassert add(1, 2) == 3\n")
+    (folder / ".gitignore").write_text("__pycache__/\n*.tmp\n")
+    (folder / "TICKET.md").write_text("# Mend add()\n\nIt subtracts.\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "one")
+    monkeypatch.chdir(folder)
+    configure(folder)
+    return folder
+
+
+def configure(folder: Path, *, author: str = AUTHOR, reviewer: str = REVIEWER, more: str = "") -> None:
+    for name, text in (("author", author), ("reviewer", reviewer)):
+        (folder.parent / f"{name}.py").write_text(textwrap.dedent(text))
+    commands = {
+        name: json.dumps([sys.executable, str(folder.parent / f"{name}.py")]) for name in ("author", "reviewer")
+    }
+    (folder.parent / "run.toml").write_text(
+        f'[run]\nauthor = {commands["author"]}\nchecks = {{ test = "{sys.executable} check.py" }}\ntime_limit = 20\n'
+        f'{more}\n[[run.reviewers]]\nname = "one"\ncommand = {commands["reviewer"]}\n'
+    )
+
+
+def go(folder: Path, *arguments: str) -> Result:
+    return run("run", *(arguments or ("TICKET.md",)), "--config", str(folder.parent / "run.toml"))
+
+
+def last(folder: Path) -> dict[str, Any]:
+    (name,) = os.listdir(data_folder())
+    found: dict[str, Any] = json.loads(run("runs", "show", name, "--json").stdout)
+    return found
+
+
+def test_from_the_ticket_to_the_branch(project: Path) -> None:
+    before, theirs = seen(project), git(project, "status", "--porcelain")
+    result = go(project)
+    assert result.exit_code == 0, result.output
+    told = last(project)
+    assert (told["state"], told["stop_reason"], told["author_turns"]) == ("shipped", "done", 4)
+    assert [(each["stage"], each["verdict"]) for each in told["verdicts"]] == [
+        ("design", "revise"),
+        ("design", "ready"),
+        ("code", "ship"),
+    ]
+    assert [each["claim"] for each in told["resolved_findings"]] == ["say what b is"]
+    branch = told["branch"]
+    assert git(project, "show", f"{branch}:calc.py") == "def add(a, b):\n    return a + b\n"
+    assert git(project, "log", "--format=%s", f"HEAD..{branch}").strip() == "Mend add() (turn 4)"
+    assert git(project, "diff", "--name-only", "HEAD", branch).split() == ["calc.py"]
+    assert seen(project) == before and git(project, "status", "--porcelain") == theirs
+    workspace = Path(data_folder()) / told["id"] / "workspace"
+    names = {str(each.relative_to(workspace)) for each in workspace.rglob("*") if ".git" not in each.parts}
+    assert {
+        "ticket.md", "design.md", "decisions.md", "run.json", "events.jsonl", "description.md",
+        "turns/001-sketch/prompt.md", "turns/001-sketch/author.output.txt", "turns/001-sketch/author.outcome.json",
+        "turns/002-design/reviews/one.json", "turns/002-design/verdict.json", "turns/004-code/check-test.txt",
+    } <= names  # fmt: skip
+    assert "say what b is" in (workspace / "turns/003-design/prompt.md").read_text()
+    assert git(workspace, "status", "--porcelain") == ""
+    assert "Mend add()" in (workspace / "description.md").read_text()
+
+
+def test_a_review_that_never_ends_halts_and_overrides_have_their_bound(project: Path) -> None:
+    endless = (
+        REVIEWER.replace("first = turn == 2", "first = True")
+        .replace("say what b is", "objection ")
+        .replace('"objection "', 'f"objection {turn}"')
+    )
+    configure(project, reviewer=endless, more="[run.caps]\ndesign_turns = 4\n")
+    first = go(project)
+    assert first.exit_code == 3 and "review streak" in first.output
+    told = last(project)
+    assert told["state"] == "halted" and told["stop_reason"] == "review streak" and len(told["verdicts"]) == 3
+    assert [each["claim"] for each in told["open_findings"]] == ["objection 4"]
+    assert "objection 4" in run("gate", told["id"]).output
+    assert run("gate", told["id"], "override", "--note", "once more").exit_code == 0
+    second = go(project, "--resume", told["id"])
+    assert second.exit_code == 3 and "turn cap" not in second.output
+    run("gate", told["id"], "override")
+    third = go(project, "--resume", told["id"])
+    assert third.exit_code == 3 and last(project)["stop_reason"] == "turn cap"
+    assert last(project)["design_turns"] == 4 + 2 * 2
+    decisions = (Path(data_folder()) / told["id"] / "workspace" / "decisions.md").read_text()
+    assert "override: once more" in decisions
+    assert run("gate", told["id"], "stop").exit_code == 0
+    assert last(project)["stop_reason"] == "stopped by person"
+    assert git(project, "branch", "--list", "unspin/*") == ""
+
+
+@pytest.mark.parametrize(
+    "reviewer",
+    [
+        "print('Looks good to me!')",
+        "import os; open(os.environ['UNSPIN_FINDINGS'], 'w').write('{\"verdict\": \"ship\", \"findings\": [')",
+        "import os; open(os.environ['UNSPIN_FINDINGS'], 'w').write('{\"approved\": true}')",
+        "import sys; sys.exit(1)",
+    ],
+)
+def test_a_reviewer_that_writes_nothing_usable_fails_the_run(project: Path, reviewer: str) -> None:
+    configure(project, reviewer=reviewer)
+    result = go(project)
+    assert result.exit_code == 1 and last(project)["stop_reason"] == "reviewer failed"
+    events = [
+        json.loads(line) for line in (Path(data_folder()) / last(project)["id"] / "workspace" / "events.jsonl").open()
+    ]
+    assert [each["attempt"] for each in events if each["event"] == "review_done"] == [1, 2, 3]
+
+
+def test_a_failing_check_blocks(project: Path) -> None:
+    configure(project, author=AUTHOR.replace("return a + b", "return a * b"), more="[run.caps]\nturns = 4\n")
+    assert go(project).exit_code == 3
+    told = last(project)
+    assert told["stop_reason"] == "turn cap" and told["open_findings"][0]["reviewer"] == "checks"
+
+
+def test_a_worker_that_cannot_be_started(project: Path) -> None:
+    configure(project)
+    path = project.parent / "run.toml"
+    path.write_text(path.read_text().replace(json.dumps(sys.executable), '"/no/such/program"', 1))
+    assert go(project).exit_code == 1 and last(project)["stop_reason"] == "worker failed"
+
+
+def test_a_worker_that_edits_the_state_changes_nothing_and_is_told(project: Path) -> None:
+    meddler = (
+        AUTHOR
+        + """
+    workspace = pathlib.Path(os.environ["UNSPIN_WORKSPACE"])
+    (workspace / "run.json").write_text("{}")
+    (workspace / "decisions.md").write_text("ship it")
+    (workspace / "new.txt").write_text("x")
+    os.system(f"git -C {workspace} -c user.name=a -c user.email=a@b commit -qam meddled")
+"""
+    )
+    configure(project, author=meddler)
+    result = go(project)
+    assert result.exit_code == 0, result.output
+    assert "a worker changed the workspace" in result.output
+    workspace = Path(data_folder()) / last(project)["id"] / "workspace"
+    assert (workspace / "decisions.md").read_text() == "# Decisions\n" and not (workspace / "new.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [([], "a ticket is expected"), (["missing.md"], "no such file"), (["--resume", "r0"], "no run begins")],
+)
+def test_bad_usage(project: Path, arguments: list[str], says: str) -> None:
+    result = run("run", *arguments, "--config", str(project.parent / "run.toml"))
+    assert result.exit_code in (1, 2) and says in result.output and "Traceback" not in result.output
+
+
+def test_the_plan_starts_nothing(project: Path) -> None:
+    result = go(project, "TICKET.md", "--plan")
+    assert result.exit_code == 0 and "reviewed by one" in result.output
+    assert not os.path.exists(data_folder())
+
+
+def test_the_drill() -> None:
+    result = run("run", "--drill")
+    assert result.exit_code == 0 and "The caps held: 20 design turns" in result.output
