@@ -29,6 +29,12 @@ def real(path: str) -> str:
         return path
 
 
+def as_uri(path: str) -> str:
+    """Return a path as SQLite wants it in a URI: every byte that is no letter or digit of ASCII by its number."""
+    name = os.fsencode(path)
+    return "".join(chr(each) if each < 128 and chr(each).isalnum() else f"%{each:02x}" for each in name)
+
+
 def _base(variable: str, below_home: str) -> str:
     base = os.environ.get(variable, "")
     if os.path.isabs(base):  # the XDG specification: a relative value is to be ignored

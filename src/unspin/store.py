@@ -14,6 +14,7 @@ import sys
 import time
 
 from unspin.flags import lower_flag, raise_flag
+from unspin.paths import as_uri
 
 try:  # the bare C module: the package around it loads datetime, which a hook pays for on every call
     import _sqlite3 as sqlite3
@@ -298,9 +299,7 @@ class Store:
         return db
 
     def _open_to_read(self) -> Any:
-        name = os.fsencode(self.path)
-        safe = "".join(chr(each) if chr(each).isalnum() and each < 128 else f"%{each:02x}" for each in name)
-        db = sqlite3.connect(f"file:{safe}?mode=ro", timeout=0, isolation_level=None, uri=True)
+        db = sqlite3.connect(f"file:{as_uri(self.path)}?mode=ro", timeout=0, isolation_level=None, uri=True)
         if db.execute("PRAGMA user_version").fetchone() != (VERSION,):
             db.close()
             raise StoreError(f"the store {self.path} is of another version than this unspin's ({VERSION})")

@@ -26,6 +26,7 @@ from unspin.facts.shell import read_line
 from unspin.facts.step import Step
 from unspin.guard.settings import KEYS, Settings
 from unspin.paths import state_folder
+from unspin.run.settings import RunSettings
 from unspin.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,7 +120,10 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
 def test_settings_that_are_shown_are_accepted(path: Path) -> None:
     for language, text in _FENCE.findall(path.read_text("utf-8")):
         if language == "toml":
-            Settings.from_mapping(tomllib.loads(text))
+            tables = tomllib.loads(text)
+            if "run" in tables:
+                RunSettings(tables.pop("run"))
+            Settings.from_mapping(tables)
 
 
 def test_the_tables_of_checks_are_true() -> None:

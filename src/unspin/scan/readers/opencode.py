@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote
 
 from unspin import events as ev
 from unspin.agents.claude_code import canonical
 from unspin.cost.prices import Usage
 from unspin.facts.files import absolute
+from unspin.paths import as_uri
 from unspin.scan.documents import Document
 from unspin.scan.items import Began, Broken, Skipped, Used
 from unspin.scan.patches import edits_of
@@ -344,7 +344,7 @@ def _opened(source: Source) -> Iterator[tuple[sqlite3.Connection, str]]:
         else:
             path = source.path
         how = "mode=rw" if path == copy and os.path.exists(f"{copy}-wal") else "mode=ro&immutable=1"
-        connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?{how}", uri=True, isolation_level=None)
+        connection = sqlite3.connect(f"file:{as_uri(os.path.abspath(path))}?{how}", uri=True, isolation_level=None)
         try:
             connection.text_factory = bytes
             connection.execute("PRAGMA trusted_schema = OFF")
