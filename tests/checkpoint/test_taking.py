@@ -85,6 +85,70 @@ def test_a_call_beside_the_check_that_may_have_changed_anything(project: Client)
     assert taken(project)[0].why == "another call of the same round may have changed files"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest && ./deploy.sh",
+        "pytest && python fix.py",
+        "pytest && git pull",
+        'pytest && python -c \'open("a.py", "w")\'',
+        "pytest && npx some-codemod",
+        "pytest && bash -c './gen.sh'",
+        'pytest && eval "$FIX"',
+        "pytest && (npx prisma generate)",
+    ],
+)
+def test_what_runs_behind_the_check_in_its_line_may_change_files(project: Client, command: str) -> None:
+    project.round(project.bash(command, PASSES))
+    assert [(each.working, each.why) for each in taken(project)] == [
+        (False, "what ran after it in the same line may have changed files")
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "source .venv/bin/activate && pytest",
+        "npm install && npm test",
+        "pytest && git add -A && git commit -qm done && git push",
+        "pytest && mypy src && echo fine",
+        "pytest && npm run build",
+        "cd sub && pytest",
+    ],
+)
+def test_what_runs_before_the_check_or_changes_nothing_is_no_matter(project: Client, command: str) -> None:
+    project.round(project.bash(command, PASSES))
+    assert [each.working for each in taken(project)] == [True]
+
+
+@pytest.mark.parametrize("command", ["git checkout -- a.py", "git restore a.py", "git checkout other", "git stash pop"])
+def test_files_put_back_in_the_checks_own_round(project: Client, command: str) -> None:
+    project.round(project.bash("pytest", PASSES), project.bash(command))
+    project.round(project.bash(f"pytest -q && {command}", PASSES))
+    assert [each.working for each in taken(project)] == [False, False]
+
+
+def test_a_subagent_in_the_checks_own_round(project: Client) -> None:
+    project.round(project.bash("pytest", PASSES), project.call("Agent", "[Subagent hand-back] done", prompt="fix"))
+    assert taken(project)[0].why == "another call of the same round may have changed files"
+
+
+def test_a_subagent_that_works_beside_the_check(project: Client) -> None:
+    project.batch(change(project), agent_id="a1")
+    project.round(project.bash("pytest", PASSES))
+    assert taken(project)[-1].why == "a subagent changed files meanwhile"
+    project.batch(project.read("a.py"), agent_id="a1")
+    project.round(project.bash("pytest", PASSES))
+    assert taken(project)[-1].working
+
+
+def test_a_subagent_that_has_ended_before_the_check(project: Client) -> None:
+    project.batch(change(project), agent_id="a1")
+    project.round(project.call("Agent", "[Subagent hand-back] done", prompt="fix"))
+    project.round(project.bash("pytest", PASSES))
+    assert taken(project)[-1].working
+
+
 def test_a_green_build_on_red_tests(project: Client) -> None:
     project.round(project.bash("pytest", FAILS, 1))
     project.round(project.bash("npm run build", "built in 1s"))

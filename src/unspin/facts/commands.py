@@ -111,6 +111,7 @@ def _result(check: Check, event: ToolResult, failing: list[FailingTest], *, read
         outcome(check, event, failing, seen),
         scratch=check.kind == "run" and file_role(check.script) == "scratch",
     )
+    result.followed = check.followed
     if result.outcome == UNKNOWN:
         result.hidden = _why_unknown(check, event)
     if seen is not None:

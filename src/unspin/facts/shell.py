@@ -22,6 +22,7 @@ from .runners import (
     base_name,
     classify,
     data,
+    git_words,
     named_kind,
     unwrap,
     updates_snapshots,
@@ -51,6 +52,7 @@ class Check:
     __slots__ = (
         "command",
         "folder",
+        "followed",
         "kind",
         "on_nonzero",
         "on_zero",
@@ -94,6 +96,7 @@ class Check:
         self.folder = folder  # where it runs, relative to the start; None where unknowable
         # what shows that a "perhaps" of a chain was this one: "kind", "diagnostic", "typescript" or "error"
         self.proofs = proofs
+        self.followed = False  # something behind it in the line may have changed files that nobody can name
 
     def __repr__(self) -> str:
         return f"Check({self.kind!r}, {self.command!r}, {self.on_zero}/{self.on_nonzero})"
@@ -287,6 +290,7 @@ class _Walk:
         self.writes: list[Write] = []
         self.roles: set[str] = set()
         self.harmless = True
+        self.followed = 0  # so many checks stand before something that may have changed any file
         self.poll = False
         self.sleeps = 0
         self.others = 0
@@ -645,7 +649,7 @@ class _Walk:
     def script(self, part: Part, script: str, scope: _Scope, loose: bool, flags: str, subshell: bool) -> None:
         """A line within the line: `bash -c '...'`, `eval '...'`, `bash <<EOF`."""
         if self.inner >= MAX_INNER:
-            self.harmless = False
+            self.opaque()
             self.broken = True
             return
         inside = scope.copy() if subshell else scope
@@ -656,7 +660,7 @@ class _Walk:
         tree, broken, commands = build(script)
         self.commands += commands
         if tree is None:
-            self.harmless = False
+            self.opaque()
             self.broken = True
             return
         before = len(self.checks)
@@ -664,11 +668,11 @@ class _Walk:
         self.walk(tree, inside)
         self.inner -= 1
         if broken or (loose and not subshell):
-            self.harmless = False
+            self.opaque()
             for place in range(before, len(self.checks)):
                 self.hidden[place] = True
         if loose and not tree.parts:
-            self.harmless = False
+            self.opaque()
         part.inner = tree
         part.flags = "sub" if subshell else "eval"
 
@@ -747,6 +751,8 @@ class _Walk:
             self.harmless = False
         if scope.remote and not found.harmless:
             self.harmless = False
+        elif not found.harmless and not any(write.path for write in written) and not _keeps_files(name, argv):
+            self.opaque()
         what = found.what
         if what == "check":
             self.check(part, argv, text, found, how, scope, redirected)
@@ -851,9 +857,21 @@ class _Walk:
                 self.roles.add("other")
         return redirected, unsafe
 
+    def opaque(self) -> None:
+        """What stands here may change files that nobody can name."""
+        self.harmless = False
+        self.followed = len(self.checks)
+
     def add(self, write: Write) -> None:
         if len(self.writes) < MAX_WRITES:
             self.writes.append(write)
+
+
+def _keeps_files(name: str, argv: Sequence[str]) -> bool:
+    """Does a command of version control leave the files of the work tree as they are: `git commit`, `gh pr create`?"""
+    if name == "git":
+        return next(iter(git_words(argv)[0]), "") in data()["git_keeps_files"]
+    return name == "gh" and not any(word in ("checkout", "co", "clone", "download", "sync", "fork") for word in argv)
 
 
 def _has_glob(word: str) -> bool:
@@ -1160,6 +1178,8 @@ def _read(command: str, named: Mapping[str, Sequence[str]]) -> Line:
             if walk.zero_hidden[number]:
                 check.on_zero = "unknown"
         _chain(tree, walk.checks, places)
+    for check in walk.checks if broken else walk.checks[: walk.followed]:
+        check.followed = True
     role = "read"
     for candidate in ("check", "server", "install", "inline", "vcs", "other"):
         if candidate in walk.roles:

@@ -79,14 +79,16 @@ class CheckResult(Plain):
     why an outcome is not known: ``piped``, ``background``, ``interrupted``, ``refused``, or ``masked`` (the
     line's status does not tell, or its own output speaks against it); else it is empty.
     ``counts`` are the tests that passed, failed and were skipped by the run's own summary, empty where there is none.
+    ``followed`` says that something behind it in its line may have changed files that nobody can name.
     """
 
-    __slots__ = ("command", "counts", "hidden", "kind", "outcome", "scratch", "shown")
+    __slots__ = ("command", "counts", "followed", "hidden", "kind", "outcome", "scratch", "shown")
 
     def __init__(
         self, kind: str, command: str, outcome: str, *, shown: str = "", scratch: bool = False, hidden: str = ""
     ):
         self.counts: list[int] = []
+        self.followed = False
         self.hidden = hidden
         self.kind = kind
         self.command = command

@@ -264,6 +264,8 @@ class Guard:
         if steps:
             self.judged.append(Round(steps, agent))
         if agent:
+            if any(map(passes.may_change_files, steps)):
+                self._state["beside"] = True
             return self._respond(self._notice(Round(steps, agent)), can_say=False) if steps else []
         self._state["round"] += 1
         spoke = False
@@ -294,7 +296,8 @@ class Guard:
                     outcomes[check.kind] = check.outcome
         if any(each.rule == "tampering" for each in found):
             self._state["tampered"] = True
-        self.passed = passes.read(steps, outcomes, tampered=self._state["tampered"])
+        beside = self._state.pop("beside", False)
+        self.passed = passes.read(steps, outcomes, tampered=self._state["tampered"], beside=beside)
 
     def _notice(self, event: Any) -> list[Detection]:
         noticed: list[Detection] = []
