@@ -35,7 +35,19 @@ if TYPE_CHECKING:
 class Checkpointing:
     """A checkpoint that a payload asks for: of which project and session, and how long the hook may wait for it."""
 
-    __slots__ = ("began", "command", "event_index", "opened", "passed", "project", "session", "settings", "wait", "why")
+    __slots__ = (
+        "after",
+        "began",
+        "command",
+        "event_index",
+        "opened",
+        "passed",
+        "project",
+        "session",
+        "settings",
+        "wait",
+        "why",
+    )
 
     def __init__(
         self,
@@ -48,7 +60,9 @@ class Checkpointing:
         event_index: int,
         command: str = "",
         why: str = "",
+        after: float = 0.0,
     ):
+        self.after = int(after * 1e9)
         self.project = project
         self.session = session
         self.settings = settings
@@ -80,6 +94,7 @@ class Checkpointing:
                 working=self.passed and not self.why,
                 why=self.why or ("" if self.passed else book.NO_CHECK),
                 before=self.began,
+                after=self.after,
             )
         )
 
@@ -210,7 +225,7 @@ def observe(
     for event in incoming.events:
         responses += guard.observe(event)
         if guard.settings["checkpoints.enabled"] and not late:
-            incoming.checkpoint = _checkpoint_after(event, guard, incoming, project) or incoming.checkpoint
+            incoming.checkpoint = _checkpoint_after(event, guard, incoming, project, session) or incoming.checkpoint
         if isinstance(event, ToolResult):
             if event.call.edits:
                 put[event.position] = records.put_in(event)
@@ -240,7 +255,9 @@ def observe(
     return [response for response in responses if response.kind != NONE]
 
 
-def _checkpoint_after(event: Event, guard: Guard, incoming: Incoming, project: str) -> Checkpointing | None:
+def _checkpoint_after(
+    event: Event, guard: Guard, incoming: Incoming, project: str, session: Session | None
+) -> Checkpointing | None:
     """Return the checkpoint that an event asks for: at a passed check, and when the person speaks."""
     done = guard.passed
     if done is not None:
@@ -253,6 +270,7 @@ def _checkpoint_after(event: Event, guard: Guard, incoming: Incoming, project: s
             event_index=done.event_index,
             command=done.command,
             why=done.why,
+            after=session.updated if session else 0.0,  # the event before: the check's round came after it
         )
     if isinstance(event, Message) and event.by_person and not incoming.subagent:
         return Checkpointing(

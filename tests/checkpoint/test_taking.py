@@ -206,6 +206,34 @@ def test_a_file_that_changes_after_the_hook_began(project: Client) -> None:
     assert [(each.working, each.why) for each in taken(project)] == [(False, "files changed after the check had ended")]
 
 
+@pytest.mark.parametrize("command", ["python fix_imports.py", "unspin check -- ./x", "pytest"])
+def test_code_that_changes_while_the_check_runs(project: Client, command: str) -> None:
+    project.prompt("fix it")
+    project.round(change(project))
+    call = project.bash(command, PASSES)
+    project.before(call)
+    (project.project / "a.py").write_text("written by the check, an editor, or another agent\n")
+    project.batch(call)
+    assert taken(project)[-1].why == "code changed while the check ran, or shortly before"
+    project.round(project.bash(command, PASSES))
+    assert taken(project)[-1].working
+
+
+def test_what_a_check_puts_out_is_no_change_of_code(project: Client) -> None:
+    (project.project / "tests" / "snapshots").mkdir(parents=True)
+    outputs = ["report.xml", "out.log", "tests/snapshots/a.snap", "dist.js"]
+    for name in outputs[:3]:
+        (project.project / name).write_text("old\n")
+    project.prompt("fix it")
+    project.round(change(project))
+    call = project.bash("pytest", PASSES)
+    project.before(call)
+    for name in outputs:
+        (project.project / name).write_text("new\n")
+    project.batch(call)
+    assert taken(project)[-1].working
+
+
 def test_the_first_ending_is_offered_only_where_a_working_checkpoint_exists(project: Client) -> None:
     def lap() -> str:
         project.round(change(project))

@@ -39,6 +39,7 @@ BEGUN, DONE, UNDONE = "begun", "done", "undone"
 #: Why a checkpoint is not working.
 NO_CHECK = "no check passed on it"
 CHANGED_MEANWHILE = "files changed after the check had ended"
+CHANGED_BESIDE = "code changed while the check ran, or shortly before"
 
 
 class CheckpointError(Exception):
@@ -73,10 +74,11 @@ class Wanted:
     """A checkpoint that a hook asks for.
 
     ``working`` is what the session says of the check that passed, ``why`` the reason where
-    it is not; ``before`` is the moment (nanoseconds) that the work tree has to be as it was.
+    it is not; ``before`` is the moment (nanoseconds) that the work tree has to be as it was,
+    ``after`` the last one at which the check had not begun, 0 where that is not known.
     """
 
-    __slots__ = ("before", "command", "event_index", "reason", "session", "why", "working")
+    __slots__ = ("after", "before", "command", "event_index", "reason", "session", "why", "working")
 
     def __init__(
         self,
@@ -88,7 +90,9 @@ class Wanted:
         working: bool = False,
         why: str = "",
         before: int = 0,
+        after: int = 0,
     ):
+        self.after = after
         self.reason = reason
         self.session = session
         self.event_index = event_index
@@ -145,6 +149,8 @@ class Book:
             working, why = False, CHANGED_MEANWHILE
         with self._opened() as store:
             last = store.last_checkpoint(self.place.root)
+        if working and wanted.after and last and self._changed_beside(snapshot, last, wanted.after):
+            working, why = False, CHANGED_BESIDE
         if (
             last
             and (last.tree, last.modes) == (snapshot.tree, snapshot.modes)
@@ -173,6 +179,23 @@ class Book:
                 left_out=json.dumps(snapshot.left_out),
                 head=self._head(),
             )
+
+    def _changed_beside(self, snapshot: Snapshot, last: Checkpoint, after: int) -> bool:
+        """Tell whether code that the last checkpoint holds was written to after a moment: which state ran, nobody knows.
+
+        By whom does not matter: the check itself, an editor, another session. What a check adds,
+        and its snapshots and data, are its outputs; what a rollback wrote is no work in progress.
+        """
+        from unspin.facts.roles import file_role
+
+        if snapshot.since != last.tree or last.reason in (BEFORE_ROLLBACK, BEFORE_UNDO):
+            return False
+        for each in snapshot.changed:
+            if each.old_mode and each.new_mode and file_role(os.fsdecode(each.path)) in ("source", "test"):
+                with contextlib.suppress(OSError):
+                    if os.lstat(os.path.join(os.fsencode(self.place.root), each.path)).st_ctime_ns > after:
+                        return True
+        return False
 
     def _is_news(self, last: Checkpoint, wanted: Wanted, working: bool) -> bool:
         """Tell whether a checkpoint of an unchanged tree says something that the last one does not."""
