@@ -181,7 +181,7 @@ class Book:
             )
 
     def _changed_beside(self, snapshot: Snapshot, last: Checkpoint, after: int) -> bool:
-        """Tell whether code that the last checkpoint holds was written to after a moment: which state ran, nobody knows.
+        """Tell whether code that the last checkpoint holds was written to after a moment: nobody knows which state ran.
 
         By whom does not matter: the check itself, an editor, another session. What a check adds,
         and its snapshots and data, are its outputs; what a rollback wrote is no work in progress.
