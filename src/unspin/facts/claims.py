@@ -92,7 +92,7 @@ def claims(text: str) -> list[Claim]:
     """Return what ``text`` claims, in order. Linear in its length; never raises for any text."""
     found: list[Claim] = []
     for sentence in sentences(text):
-        if _blocked(sentence.masked):
+        if claims_nothing(sentence.masked):
             continue
         found += _Reader(text, sentence).read()
     return found
@@ -127,14 +127,23 @@ def _kinds_of(list_name: str) -> dict[str, re.Pattern[str]]:
     }
 
 
-def _blocked(masked: str) -> bool:
-    """Tell whether a whole sentence claims nothing: a question, a condition, something hedged or hoped for."""
+def claims_nothing(masked: str) -> bool:
+    """Tell whether a whole sentence, masked, claims nothing: a question, a condition, something hedged or hoped for."""
     if masked.rstrip(" \"'”’)*_").endswith("?"):
         return True
     if _any("blocking").search(masked) or _opening().match(masked):
         return True
     soft = _any("softening").search(masked)
     return bool(soft and _any("softened").search(masked, soft.end()))
+
+
+def held_off(masked: str, start: int, stop: int) -> bool:
+    """Tell whether words in a part of a sentence, or at its beginning, make a claim there none: negations and the like."""
+    blocking = _any("blocking_clause")
+    opening = blocking.search(masked)
+    if opening and not masked[: opening.start()].strip(" -–—\"'([{"):
+        return True  # "Before the fix, all tests passed"
+    return bool(blocking.search(masked, start, stop))
 
 
 def _opening() -> re.Pattern[str]:
@@ -645,6 +654,8 @@ class _Reader:
                         return 0
                     if {"of", "with", "by", "using", "via", "like", "per"} & set(before) and not indirect:
                         return 0
+                    if "to" in before and before[-1] != "to" and not _a_place_follows(before):
+                        return 0  # "added a filter to exclude a.py"
                     if before[-1] in ("with", "by", "using", "via", "like", "per", "see", "of", "as", "on", "than"):
                         return 0
                 paths.append(path)
@@ -734,13 +745,9 @@ class _Reader:
         last = end
         while last < len(tokens) and tokens[last].text not in ".;:,—–!?":
             last += 1
-        blocking = _any("blocking_clause")
         start = tokens[first].start if first < len(tokens) else 0
         stop = tokens[last - 1].end if last else 0
-        opening = blocking.search(self.sentence.masked)
-        if opening and not self.sentence.masked[: opening.start()].strip(" -–—\"'([{"):
-            return True  # "Before the fix, all tests passed"
-        return bool(blocking.search(self.sentence.masked, start, stop))
+        return held_off(self.sentence.masked, start, stop)
 
     def _add(self, kind: str, subject: str, verb: str, begin: int, end: int, **more: object) -> None:
         offset = self.sentence.start
@@ -783,6 +790,14 @@ def _ratio(text: str) -> tuple[int | None, int | None]:
     if not match or not match[1].strip(",") or not match[2].strip(","):
         return None, None
     return _number(match[1]), _number(match[2])
+
+
+def _a_place_follows(before: list[str]) -> bool:
+    """Tell whether what stands between "to" and a path are words of a place, or the "to" is not the last of its kind."""
+    between = before[len(before) - before[::-1].index("to") :]
+    return between[0] in words_of("determiners") or between[0] in ("a", "an", "its", "existing", "new", "file", "module") or not {
+        "in", "from", "into", "at", "inside", "within"
+    }.isdisjoint(between)
 
 
 def _kind_of_command(text: str) -> str:
