@@ -292,8 +292,8 @@ def restore(store: Store, project: str, session: Session | None, *, keep: bool =
     return Guard(settings, project=project, muted=muted, mode=mode)
 
 
-def save(store: Store, session: str, agent: str, project: str, cwd: str, guard: Guard) -> None:
-    """Store what the guard remembers."""
+def save(store: Store, session: str, agent: str, project: str, cwd: str, guard: Guard, *, updated: float = 0.0) -> None:
+    """Store what the guard remembers; ``updated`` is the time of the session's last event, by default now."""
     store.save_session(
         session,
         agent=agent,
@@ -301,4 +301,5 @@ def save(store: Store, session: str, agent: str, project: str, cwd: str, guard: 
         cwd=cwd,
         state=json.dumps(guard.state, separators=(",", ":")),
         armed=guard.armed,
+        updated=updated,
     )

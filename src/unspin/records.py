@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Record = tuple[int, str, dict[str, Any]]
 
-MESSAGE, STEP, COMPACTION = "message", "step", "compaction"
+MESSAGE, STEP, COMPACTION, ROLLBACK = "message", "step", "compaction", "rollback"
 
 #: Kind: what its data holds.
 KINDS: dict[str, tuple[str, ...]] = {
@@ -28,6 +28,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     STEP: ("tool", "label", "action", "agent", "failed", "refused", "opaque", "spoke", "failing", "error", "error_id",
            "checks", "changes", "put"),
     COMPACTION: ("done",),
+    ROLLBACK: ("to", "undo", "files"),
 }  # fmt: skip
 
 _LONGEST_MESSAGE = 600  # characters
@@ -42,6 +43,11 @@ def of_message(event: Message | Compaction, index: int) -> Record:
         return index, COMPACTION, {"done": event.done}
     text = redact(event.text[: 4 * _LONGEST_MESSAGE])[:_LONGEST_MESSAGE]
     return index, MESSAGE, {"text": text, "by_person": event.by_person}
+
+
+def of_rollback(to: str, index: int, *, undo: bool, files: int) -> Record:
+    """Return the record of files that went back to the checkpoint named ``to``: how many, and whether by an undo."""
+    return index, ROLLBACK, {"to": to, "undo": undo, "files": files}
 
 
 def of_answer(event: ToolResult, index: int) -> Record | None:

@@ -366,9 +366,14 @@ class Store:
         )
         return [Session(*row) for row in rows]
 
-    def save_session(self, id: str, *, agent: str, project: str, cwd: str, state: str, armed: int) -> None:
-        """Store a session's state; ``project`` is kept as it was at the session's start."""
-        now = time.time()
+    def save_session(
+        self, id: str, *, agent: str, project: str, cwd: str, state: str, armed: int, updated: float = 0.0
+    ) -> None:
+        """Store a session's state; ``project`` is kept as it was at the session's start.
+
+        ``updated`` is the time of its last event, by default now.
+        """
+        now = updated or time.time()
         if armed:
             raise_flag(self._folder, id)
             self._disarmed = [session for session in self._disarmed if session != id]
@@ -468,10 +473,10 @@ class Store:
             yield {"event_index": index, "time": when, "kind": kind, **json.loads(data)}
 
     def newest_records(self, session: str, most: int) -> Iterator[dict[str, Any]]:
-        """Yield what ``records`` would, newest first: only what was run or changed, and at most so many."""
+        """Yield what ``records`` would, newest first: what was run, changed or rolled back, and at most so many."""
         rows = self._db.execute(
             "SELECT event_index, time, kind, data FROM record WHERE session = ? "
-            "AND (data LIKE '%\"changes\"%' OR data LIKE '%\"checks\"%') ORDER BY id DESC LIMIT ?",
+            "AND (kind = 'rollback' OR data LIKE '%\"changes\"%' OR data LIKE '%\"checks\"%') ORDER BY id DESC LIMIT ?",
             (_storable(session), most),
         )
         for index, when, kind, data in rows:

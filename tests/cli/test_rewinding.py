@@ -10,8 +10,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from checkpoint.trees import book_of, git
+from driver import Client
 from unspin.checkpoint.book import MESSAGE, PASSED, Wanted
 from unspin.cli.app import app
+from unspin.paths import state_folder
+from unspin.store import Store
 
 
 def run(*arguments: str) -> Result:
@@ -139,20 +142,99 @@ def test_pruning_keeps_what_is_needed(project: Path) -> None:
     assert (project / "a.py").read_text() == "a = 1\n"
 
 
-def test_forgetting_a_session_takes_its_checkpoints_away(project: Path) -> None:
-    from driver import Client
-
+@pytest.fixture
+def session(project: Path) -> Client:
+    """A session in that folder whose test has passed, then failed after an edit."""
     agent = Client(project.parent)
     agent.checkpoints = True
     agent.store.close()
-    from unspin.paths import state_folder
-    from unspin.store import Store
+    agent.store = Store(state_folder())
+    agent.prompt("Make it right.")
+    for number, status in ((2, 0), (3, 1)):
+        (project / "a.py").write_text(f"a = {number}\n")
+        agent.round(agent.edit("a.py", f"a = {number - 1}", f"a = {number}"))
+        agent.round(agent.bash("pytest", "E   TypeError: no\n1 failed" if status else "1 passed in 0.01s", status))
+    return agent
 
+
+def test_after_a_rollback_the_newest_session_is_the_same_one(session: Client) -> None:
+    newest = session.session
+    session.session = "another"
+    session.prompt("An older one.")
+    session.session = newest
+    session.prompt("Go on.")
+    before = json.loads(run("status", "--json").stdout)
+    assert run("rollback").exit_code == 0
+    after = json.loads(run("status", "--json").stdout)
+    assert after["session"] == newest and after["updated"] == before["updated"]
+    assert f"# Handoff of session {newest[:8]}" in run("handoff", "--no-keep").stdout
+
+
+def test_after_a_rollback_nothing_is_said_of_what_was_before_it(session: Client) -> None:
+    def tagged(text: str) -> str:
+        return CliRunner().invoke(app, ["handoff", "--check", "-"], input=text).stdout
+
+    assert tagged("All tests pass.") == "All tests pass. [contradicted: last test run failed]"
+    assert tagged("I updated `a.py`.") == "I updated `a.py`. [verified]"
+    assert run("rollback").exit_code == 0
+    assert tagged("All tests pass.") == "All tests pass."
+    assert tagged("I updated `a.py`.") == "I updated `a.py`."
+    assert tagged("Lint is clean.") == "Lint is clean. [unverified: not run]"
+    assert "1 failed in" not in run("handoff", "--no-keep").stdout
+    said = run("handoff", "--no-keep").stdout
+    assert "; files changed since" in next(line for line in said.splitlines() if line.startswith("- test: failed"))
+    assert "may have changed files that the record cannot name" not in said
+    assert run("rollback", "--undo").exit_code == 0
+    assert tagged("All tests pass.") == "All tests pass."
+    session.round(session.edit("a.py"))
+    session.round(session.bash("pytest", "1 passed in 0.01s"))
+    assert tagged("All tests pass.") == "All tests pass. [verified]"
+    assert tagged("I updated `a.py`.") == "I updated `a.py`. [verified]"
+    assert run("rollback", "c1").exit_code == 0
+    assert tagged("All tests pass.") == "All tests pass."
+
+
+def test_a_file_that_is_nowhere_is_told_by_the_status(session: Client) -> None:
+    result = run("rollback", "--files", "typo.py")
+    assert result.exit_code == 1 and "Neither here nor in c2: typo.py" in result.output
+    assert run("rollback", "--files", "typo.py", "--dry-run").exit_code == 1
+
+
+def test_what_a_rollback_would_leave_alone_is_said_before(project: Path) -> None:
+    (project / "kept.txt").write_text("old\n")
+    book_of(project).take(Wanted(PASSED, working=True, command="pytest"))
+    (project / "kept.txt").write_text("new\n")
+    (project / ".gitignore").write_text("kept.txt\n")
+    dry = run("rollback", "--dry-run")
+    assert "Would leave alone: kept.txt (what is there is not in the snapshot" in dry.output
+    assert json.loads(run("rollback", "--dry-run", "--json").output)["left_alone"][0]["path"] == "kept.txt"
+
+
+def test_an_undo_says_which_state_it_brings_back(session: Client) -> None:
+    assert run("rollback").exit_code == 0
+    assert run("rollback", "--undo").output.startswith("Going back to c3, what was there before the rollback (")
+    assert run("rollback", "--undo").output.startswith("Going back to c4, what was there before the undo (")
+
+
+def test_forgetting_a_session_leaves_those_of_others_however_old(session: Client) -> None:
+    mine = session.session
+    session.session = "another"
+    session.prompt("Another one.")
+    with session.store as store:
+        store._db.execute("UPDATE checkpoint SET time = time - 90 * 86400")
+    assert run("forget", mine).exit_code == 0
+    assert [line.split()[0] for line in run("checkpoints").output.splitlines()] == ["c3"]
+
+
+def test_forgetting_a_session_takes_its_checkpoints_away(project: Path) -> None:
+    agent = Client(project.parent)
+    agent.checkpoints = True
+    agent.store.close()
     agent.store = Store(state_folder())
     (project / "secret").write_text("the content of the session")
     agent.prompt("x")
     assert run("checkpoints").output.startswith("c1")
-    assert run("forget", agent.session).exit_code == 0
+    assert "with 0 log entries and 1 checkpoint" in run("forget", agent.session).output
     assert "No checkpoint" in run("checkpoints").output
     found = [
         path for path in Path(state_folder(), "checkpoints").rglob("*") if path.is_file() and path.parent.name != "pack"

@@ -88,6 +88,24 @@ def test_what_counts_as_an_edit_and_as_a_pass(working: Client) -> None:
     assert line() == "1 edit since tests passed"
 
 
+def test_a_rollback_begins_the_count_again(working: Client, unspin: Run) -> None:
+    working.checkpoints = True
+    (working.project / "a.py").write_text("a = 1\n")
+    working.prompt("fix it")
+    working.round(working.bash("pytest", PASSED))
+    (working.project / "a.py").write_text("a = 2\n")
+    working.round(working.edit("a.py"))
+    assert line_of(payload(working)) == "unspin guard · 1 edit since tests passed"
+    unspin("rollback")
+    assert line_of(payload(working)) == "unspin guard · rolled back to c2"
+    working.round(working.edit("a.py"))
+    assert line_of(payload(working)) == "unspin guard · 1 edit since the rollback to c2"
+    unspin("rollback", "--undo")
+    assert line_of(payload(working)) == "unspin guard · rollback undone"
+    working.round(working.bash("pytest", PASSED))
+    assert line_of(payload(working)) == "unspin guard · tests passed"
+
+
 def test_odd_names_are_shown_short_and_clean(working: Client) -> None:
     name = "x" * 60 + "\x1b[31m.py"
     (working.project / name).write_text("x = 1\n")

@@ -429,6 +429,12 @@ class Book:
                 self._drop([each.id for each in some], kept, now=True)
         return len(gone)
 
+    def free(self) -> None:
+        """Free the space of what is in the list no more; the list stays as it is."""
+        with self._opened() as store:
+            kept = store.checkpoints(self.place.root)
+        self.snapshots.keep_only({each.tree for each in kept}, now=True)
+
     def _drop(self, gone: Sequence[int], kept: Sequence[Checkpoint], *, now: bool) -> None:
         if gone:
             with self._opened() as store:

@@ -204,11 +204,13 @@ def forget(session: str) -> None:
         raise click.UsageError("a session's id, or how it begins, is expected: unspin status --all shows them.")
     with common.opened() as store:
         row = common.find_session(store, session)
-        roots = sorted({each.root for each in store.checkpoints_of(row.id)})
+        taken = store.checkpoints_of(row.id)
         count = store.forget(row.id)
-    for root in roots:
+    for root in sorted({each.root for each in taken}):
         with contextlib.suppress(Refused, GitError, Busy):  # a folder that is gone goes with "checkpoints prune"
             book = Book(root, common.opened)
             with book.snapshots.held():
-                book.prune()
-    click.echo(f"Forgotten: session {show.clean(row.id)} with {show.number(count, 'log entry', 'log entries')}")
+                book.free()
+    kept = f" and {show.number(len(taken), 'checkpoint')}" if taken else ""
+    entries = show.number(count, "log entry", "log entries")
+    click.echo(f"Forgotten: session {show.clean(row.id)} with {entries}{kept}")

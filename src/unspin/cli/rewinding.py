@@ -7,12 +7,13 @@ import os
 import re
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from unspin import config, live
-from unspin.checkpoint.book import Book, Limits, Outcome, Plan, drop_what_nobody_lists, limits_of
+from unspin import config, live, records
+from unspin.checkpoint.book import BEFORE_UNDO, Book, Limits, Outcome, Plan, drop_what_nobody_lists, limits_of
 from unspin.checkpoint.taking import wait_for_others
 from unspin.cli import common, show
 from unspin.paths import state_folder
@@ -191,12 +192,14 @@ def rollback(id: str, more: tuple[str, ...], files: tuple[str, ...], undo: bool,
             plan = book.plan(target, paths)
             teller.tell(plan, would=True)
             teller.end_dry(plan)
+            if plan.missing:
+                sys.exit(1)
             return
         outcome = book.roll_back(target, paths, _session_here(), teller.tell)
     if outcome.safety is not None:
         _begin_episodes(book, outcome)
     teller.end(outcome)
-    if outcome.done.left_alone:
+    if outcome.done.left_alone or outcome.plan.missing:
         sys.exit(1)
 
 
@@ -249,16 +252,18 @@ class _Teller:
         target = plan.target
         about = f"{target.reason}{f': {target.command}' if target.command else ''}"
         state = "working, " if target.working else ""
-        what = "What was there before the rollback" if undo else target.name
+        what = f"{target.name} ({state}{about}, {show.ago(target.time)})"
+        if undo:
+            done = "undo" if target.reason == BEFORE_UNDO else "rollback"
+            what = f"{target.name}, what was there before the {done} ({show.ago(target.time)})"
         if plan.changes:
-            verb = "Would go back" if would else "Going back"
-            page.line(f"{verb} to {what} ({state}{about}, {show.ago(target.time)}):")
+            page.line(f"{'Would go back' if would else 'Going back'} to {what}:")
             for each in plan.changes[:_SHOWN]:
                 page.line(f"  {_word(each):<9}{show.clean(os.fsdecode(each.path))}")
             if len(plan.changes) > _SHOWN:
                 page.line(f"  and {len(plan.changes) - _SHOWN} more")
         else:
-            page.line(f"Nothing differs from {what} ({state}{about}, {show.ago(target.time)}).")
+            page.line(f"Nothing differs from {what}.")
         for name, why in plan.left_alone[:_SHOWN] if would else ():
             page.line((f"Would be left alone: {show.clean(os.fsdecode(name))}", "yellow"), f" ({why})")
         for path in plan.missing:
@@ -281,15 +286,21 @@ class _Teller:
             click.echo(json.dumps(_outcome(outcome.plan, outcome)))
             return
         done, page = outcome.done, self._page
-        for path, why in done.left_alone:
-            page.line((f"Left alone: {show.clean(os.fsdecode(path))}", "yellow"), f" ({why})")
+        self._left_alone(page, "Left alone", done.left_alone)
         if outcome.safety is not None:
             files = show.number(len(done.written) + len(done.removed), "file")
             page.line(f"Done: {files}. What was there is {outcome.safety.name}: unspin rollback --undo brings it back.")
 
     def end_dry(self, plan: Plan) -> None:
+        """Print what would be left alone."""
         if self._page is None:
             click.echo(json.dumps(_outcome(plan, None)))
+        else:
+            self._left_alone(self._page, "Would leave alone", plan.left_alone)
+
+    def _left_alone(self, page: show.Page, what: str, paths: Sequence[tuple[bytes, str]]) -> None:
+        for path, why in paths:
+            page.line((f"{what}: {show.clean(os.fsdecode(path))}", "yellow"), f" ({why})")
 
 
 def _word(change: Any) -> str:
@@ -309,11 +320,10 @@ def _outcome(plan: Plan, outcome: Outcome | None) -> dict[str, Any]:
         "not_found": plan.missing,
         "dry_run": outcome is None,
     }
+    left_alone = plan.left_alone if outcome is None else outcome.done.left_alone
     if outcome is not None:
-        report |= {
-            "kept_as": outcome.safety.name if outcome.safety else None,
-            "left_alone": [{"path": os.fsdecode(path), "why": why} for path, why in outcome.done.left_alone],
-        }
+        report["kept_as"] = outcome.safety.name if outcome.safety else None
+    report["left_alone"] = [{"path": os.fsdecode(path), "why": why} for path, why in left_alone]
     return report
 
 
@@ -326,7 +336,9 @@ def _begin_episodes(book: Book, outcome: Outcome) -> None:
                 continue
             guard = live.restore(store, row.project, row)
             guard.rolled_back()
-            live.save(store, row.id, row.agent, row.project, row.cwd, guard)
+            live.save(store, row.id, row.agent, row.project, row.cwd, guard, updated=row.updated)
+            undo = outcome.plan.undoes is not None
+            store.record(row.id, [records.of_rollback(outcome.plan.target.name, guard.index, undo=undo, files=files)])
             entry = {
                 "rule": "",
                 "identity": "",

@@ -101,12 +101,19 @@ def _refusing(store: Store, session: Session) -> str:
 
 
 def _edits(newest: Iterable[dict[str, Any]]) -> str:
-    """Return how many edits the main agent made since the tests passed; where none did, since anything passed."""
+    """Return how many edits the main agent made since the tests passed; where none did, since anything passed.
+
+    A rollback ends the counting: what was before it is undone.
+    """
     edits = looked_at = 0
     since = ""  # what passed last
     before = 0  # edits after that
     for step in newest:
         looked_at += 1
+        if step["kind"] == "rollback":
+            if not since:
+                return _since_rollback(edits, step)
+            break
         passed = [each["kind"] for each in step.get("checks", ()) if each["outcome"] == "passed"]
         if "test" in passed:
             since, before = "test", edits
@@ -121,6 +128,13 @@ def _edits(newest: Iterable[dict[str, Any]]) -> str:
         return f"{often}, nothing passed yet" if edits else ""
     what = f"{_WORDS.get(since, since)} passed"
     return f"{before} edit{'' if before == 1 else 's'} since {what}" if before else what
+
+
+def _since_rollback(edits: int, step: dict[str, Any]) -> str:
+    what = "the rollback was undone" if step["undo"] else f"the rollback to {step['to']}"
+    if edits:
+        return f"{edits} edit{'' if edits == 1 else 's'} since {what}"
+    return "rollback undone" if step["undo"] else f"rolled back to {step['to']}"
 
 
 def _clean(name: str) -> str:

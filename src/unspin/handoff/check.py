@@ -169,6 +169,8 @@ def _check(claim: Claim, ledger: Ledger) -> Tag | None:
         return _not_run(claim, kinds, ledger) if not every and claim.holds else None
     known = next((run for run in reversed(runs) if run.outcome in (PASSED, FAILED)), None)
     last = runs[-1]
+    if ledger.rolled_back_since(last.at):
+        return None  # which state the files are in now is not in the record
     if not claim.holds:
         certain = known is last and known.outcome == FAILED and not ledger.changed_since(known.at)
         return _tag(claim, VERIFIED, "", last) if certain else None
@@ -292,6 +294,8 @@ def _words(label: str) -> str:
 
 def _file(claim: Claim, ledger: Ledger) -> Tag | None:
     files = _files_named(claim.subject, ledger)
+    if any(ledger.rolled_back_since(file.last or file.first) for file in files):
+        return None
     changed = [file for file in files if file.changes]
     if changed:
         if claim.verb == "delete":

@@ -15,7 +15,7 @@ from unspin.checkpoint.snapshots import Busy
 from unspin.facts.step import FAILED, PASSED
 from unspin.handoff.document import Checked, Facts, Tried, counted
 from unspin.handoff.ledger import Ledger
-from unspin.records import STEP
+from unspin.records import ROLLBACK, STEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,6 +118,8 @@ def _tried(records: list[dict[str, Any]], ledger: Ledger) -> list[Tried]:
     attempts: dict[str, list[tuple[int, str, int, str]]] = {}
     pending: dict[str, tuple[int, str]] = {}
     for record in records:
+        if record["kind"] == ROLLBACK:
+            pending = {}
         if record["kind"] != STEP or record.get("agent"):
             continue
         at = record["event_index"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from unspin.events import AGENT, ASK, EDIT, NOTE, OTHER, READ, SHELL, WAIT
 from unspin.facts.shell import read_line
 from unspin.facts.step import EXCERPT, FAILED, PASSED
-from unspin.records import COMPACTION, MESSAGE, STEP
+from unspin.records import COMPACTION, MESSAGE, ROLLBACK, STEP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Ledger:
     ``runs``, ``commands``, ``changes``, ``messages`` are in order; ``files`` by path;
     ``opaque`` holds the moments at which files may have changed that nobody can name,
     ``hiding`` those at which checks may have run that nobody saw: scripts, commit hooks,
-    other tools.
+    other tools; ``rollbacks`` those at which files went back to an earlier state.
     """
 
     def __init__(self) -> None:
@@ -143,6 +143,7 @@ class Ledger:
         self.compactions = 0
         self.opaque: list[int] = []
         self.hiding: list[int] = []
+        self.rollbacks: list[int] = []
         self._errors: dict[tuple[str, str], dict[str, OpenError]] = {}  # by kind of check, or by command line
         self._edited: set[str] = set()  # files edited since the last check that told its outcome
         self._failing: set[str] = set()  # files with failing checks after edits, since the last pass
@@ -158,6 +159,9 @@ class Ledger:
                 self.messages.append(Said(at, record["time"], text, by_person))
             elif kind == COMPACTION:
                 self.compactions += bool(record.get("done"))
+            elif kind == ROLLBACK:
+                self.rollbacks.append(at)
+                self._edited = set()
             elif kind == STEP:
                 self._step(at, record)
         return self
@@ -189,8 +193,12 @@ class Ledger:
         return [each for each in self._after(at) if _counts(each)]
 
     def maybe_edited_since(self, at: int) -> bool:
-        """Tell whether a command after a moment may have changed files that nobody can name."""
-        return bool(self.opaque) and self.opaque[-1] > at
+        """Tell whether a command, or a rollback, after a moment may have changed files that nobody can name."""
+        return (bool(self.opaque) and self.opaque[-1] > at) or self.rolled_back_since(at)
+
+    def rolled_back_since(self, at: int) -> bool:
+        """Tell whether files went back to an earlier state after a moment."""
+        return bool(self.rollbacks) and self.rollbacks[-1] > at
 
     def changed_since(self, at: int) -> bool:
         """Tell whether files of the project have changed after a moment, or may have."""
