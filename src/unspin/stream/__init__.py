@@ -11,6 +11,6 @@ guard from the streams of the providers' SDKs; neither is loaded unless asked fo
 from __future__ import annotations
 
 from unspin.stream.config import StreamConfig
-from unspin.stream.guard import StreamGuard, Trip
+from unspin.stream.guard import LoopTripped, StreamGuard, Trip
 
-__all__ = ["StreamConfig", "StreamGuard", "Trip"]
+__all__ = ["LoopTripped", "StreamConfig", "StreamGuard", "Trip"]

@@ -73,6 +73,18 @@ class Trip:
         return hash(tuple(self.as_mapping().values()))
 
 
+class LoopTripped(Exception):
+    """A watched stream degenerated and was closed. What came of it is to be thrown away.
+
+    Attributes:
+        trip: where, and what it repeated.
+    """
+
+    def __init__(self, trip: Trip):
+        super().__init__(str(trip))
+        self.trip = trip
+
+
 class StreamGuard:
     """Tells when a stream degenerates: give it every delta of the stream, and close the stream when it answers.
 
