@@ -2,7 +2,7 @@
 
     python benchmarks/run.py [--quick] [--profile] [--only PART,...] [--json FILE]
 
-The parts: hook, peers, core, store, parsing, cost, checkpoints, scan.
+The parts: hook, peers, core, store, parsing, cost, checkpoints, scan, detection.
 
 What the tables mean stands in docs/benchmarks.md.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import checkpoints
 import core
+import detection
 import growth
 import hook_latency
 import parsing
@@ -36,6 +37,7 @@ PARTS = {
     "cost": cost.run,
     "checkpoints": checkpoints.run,
     "scan": scan.run,
+    "detection": detection.run,
 }
 
 
