@@ -36,6 +36,7 @@ COMMANDS: dict[str, str] = {
     "rollback": "rewinding",
     "handoff": "handing",
     "cost": "costing",
+    "stream": "streaming",
     "run": "conducting",
     "gate": "conducting",
     "runs": "conducting",
