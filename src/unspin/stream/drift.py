@@ -25,7 +25,7 @@ _FULL = 12  # at which it is a loop
 #: Talking words of a block, share of new sequences at most: what the block adds to the score.
 _SCORES = ((20, 0.15, 6), (10, 0.35, 4), (6, 0.25, 3))
 _LITTLE = 0.35  # the most of them
-_SENTENCES_SCORE = (0.10, 1.5)
+_SENTENCES_SCORE = (0.10, 0.75)
 _BEGINNINGS = 20  # sentences of a block that begin with the same talking word
 _BEGINNINGS_SCORE = 6
 
@@ -75,10 +75,10 @@ class Drift:
         return self._score >= self._needed
 
     def found(self) -> tuple[str, int]:
-        """Return the last line of the loop, and the offset at which it began."""
+        """Return the last whole line of the loop, or its last words, and the offset at which it began."""
         block, begin = self._last
-        lines = block.rstrip().rpartition("\n")[0].rpartition("\n")[2]
-        return (lines or block)[-200:], begin
+        line = block.rstrip().rpartition("\n")[0].rpartition("\n")[2].strip()
+        return line or block[-80:].partition(" ")[2] or block[-80:], begin
 
     def _read(self, block: str) -> float:
         """Return what a block adds to the score."""

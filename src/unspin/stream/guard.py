@@ -159,7 +159,7 @@ class StreamGuard:
         while loop is not None and self._is_expected(loop):
             loop = tail.go_on()
         if loop is not None:
-            unit = quoted(units.whole(loop.unit))
+            unit = quoted(units.whole(loop.unit) if loop.repeats else loop.unit)
             self.trip = Trip(channel, unit, loop.repeats, loop.chars, loop.onset, loop.kind)
         return self.trip
 

@@ -34,7 +34,7 @@ _LETTERS_RUN = re.compile(r"[^\W\d_]+")
 _SYMBOL = re.compile(r"[{}()\[\];=<>|\\/+$&^%@~#_]")
 #: What a machine writes: a path, a name of code, a time, a long number or hash, a colour, the level of a log line.
 _MACHINE = re.compile(
-    r"[\w.-]{2,}[/\\][\w.-]{2,}|\w::\w|\x1b\[|\d:\d\d|\d{4}|\b(?=[a-f]*\d)[0-9a-f]{7,}\b|\w\.\w+\("
+    r"[\w.-]{2,}[/\\][\w.-]{2,}|\w::\w|\x1b\[|\d:\d\d|\d{4}|\b(?=[a-f]*\d)[0-9a-f]{7,}\b"
     r"|\w\.(?:py|js|ts|go|rs|java|c|h|cpp|rb|php|md|json)\b"
     r"|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|TRACE|FATAL|\w+Warning)\b"
     r"|(?:^|\n)\W*(?:warning|error|info|debug|note|hint)\W*:"
