@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -172,6 +173,15 @@ def test_fifteen_turns_take_no_more_than_two(agent: Client) -> None:
         if number in (1, 14):
             sizes.append(estimate(compose(facts_of(agent.store, agent.session))))
     assert all(size <= 2000 for size in sizes)
+
+
+VECTORS = json.loads((Path(__file__).parent / "token_vectors.json").read_text())["vectors"]
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=[each["name"] for each in VECTORS])
+def test_tokens_are_counted_from_above(vector: dict[str, Any]) -> None:
+    random = vector["name"] in ("base64", "rand_ascii", "emoji")
+    assert vector["tokens"] <= estimate(vector["text"]) * (1.15 if random else 1.0)
 
 
 # -- recorded sessions -----------------------------------------------------------------
