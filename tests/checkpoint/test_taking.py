@@ -71,6 +71,15 @@ def test_a_hidden_outcome_makes_none(project: Client, command: str) -> None:
     assert taken(project) == []
 
 
+def test_a_summary_that_is_read_is_no_honest_pass(agent: Client) -> None:
+    agent.checkpoints = True
+    (agent.project / "unspin.toml").write_text("[checks]\nread_summaries = true\n")
+    agent.round(agent.bash("pytest | tail -3", PASSES))
+    assert taken(agent) == []
+    agent.round(agent.bash("mypy src", "Success: no issues found"), agent.bash("pytest | tail", "1 failed in 0.1s"))
+    assert [each.working for each in taken(agent)] == [False]
+
+
 def test_an_edit_in_the_checks_own_round(project: Client) -> None:
     project.round(project.bash("pytest", PASSES), change(project))
     (project.project / "a.py").write_text("a = 'sed'\n")

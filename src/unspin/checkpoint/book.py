@@ -17,6 +17,7 @@ from unspin.checkpoint import place as places
 from unspin.checkpoint import restore
 from unspin.checkpoint.git import GitError, look
 from unspin.checkpoint.snapshots import Snapshots, read_root
+from unspin.guard import passes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ BEGUN, DONE, UNDONE = "begun", "done", "undone"
 NO_CHECK = "no check passed on it"
 CHANGED_MEANWHILE = "files changed after the check had ended"
 CHANGED_BESIDE = "code changed while the check ran, or shortly before"
+
+#: Reasons by which nobody knows on which tree a check passed.
+UNSURE = (*passes.UNSURE, CHANGED_MEANWHILE, CHANGED_BESIDE)
 
 
 class CheckpointError(Exception):

@@ -8,7 +8,7 @@ nothing about tests that failed last.
 from __future__ import annotations
 
 from unspin.events import AGENT
-from unspin.facts.step import FAILED
+from unspin.facts.step import FAILED, PASSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,14 @@ class Pass:
         self.why = why
 
 
+#: Why a tree is not working though the check passed on it, and why nobody knows on which tree it passed.
+TAMPERED = "tests were changed, not the code"
+SAME_ROUND = "the same round also changed files"
+SAME_ROUND_PERHAPS = "another call of the same round may have changed files"
+AFTER_IT = "what ran after it in the same line may have changed files"
+SUBAGENT = "a subagent changed files meanwhile"
+UNSURE = (SAME_ROUND, SAME_ROUND_PERHAPS, AFTER_IT, SUBAGENT)
+
 _OUTPUTS = ("data", "doc", "scratch")  # what a check's own line may write: its log
 _STRENGTH = ("test", "build", "type", "run", "lint")  # what counts where several passed
 
@@ -39,12 +47,12 @@ def read(steps: Sequence[Step], outcomes: Mapping[str, str], *, tampered: bool, 
     ``outcomes`` are the last known ones by kind of check, this round's included; ``beside`` says
     that a subagent has changed files, or may have, since the round before.
     """
-    passed = [(check, step) for step in steps for check in step.checks if check.passed]
+    passed = [(check, step) for step in steps for check in step.checks if check.outcome == PASSED]
     if not passed:
         return None
     check, step = min(passed, key=lambda each: _STRENGTH.index(each[0].kind) if each[0].kind in _STRENGTH else 9)
     why = _why_not(check, step, steps, outcomes, tampered=tampered)
-    return Pass(check, step.index, why or ("a subagent changed files meanwhile" if beside else ""))
+    return Pass(check, step.index, why or (SUBAGENT if beside else ""))
 
 
 def may_change_files(step: Step) -> bool:
@@ -61,15 +69,15 @@ def _why_not(
     check: CheckResult, own: Step, steps: Sequence[Step], outcomes: Mapping[str, str], *, tampered: bool
 ) -> str:
     if tampered:
-        return "tests were changed, not the code"
-    if any(each.outcome == FAILED and each.kind != "lint" for step in steps for each in step.checks):
+        return TAMPERED
+    if any(each.failed and each.kind != "lint" for step in steps for each in step.checks):
         return "another check of the same round failed"
     if any(_counts(change, own=step is own) for step in steps for change in step.changes if not change.refused):
-        return "the same round also changed files"
+        return SAME_ROUND
     if any((step.opaque or step.action == AGENT) and not step.refused for step in steps if step is not own):
-        return "another call of the same round may have changed files"
+        return SAME_ROUND_PERHAPS
     if check.followed:
-        return "what ran after it in the same line may have changed files"
+        return AFTER_IT
     if check.kind == "lint":
         return "a linter says nothing about tests"
     if check.scratch:

@@ -32,6 +32,7 @@ class Checked:
     time: str
     event: int
     holds: str
+    why: str = ""  # why its pass is not working, where that says something of the check
     hidden: str = ""
     counts: str = ""
 
@@ -180,7 +181,7 @@ def _changed(facts: Facts, most: Callable[[int], int]) -> list[str]:
     if len(facts.changed) > most(20):
         lines.append(f"- and {len(facts.changed) - most(20)} more files")
     if facts.unseen:
-        lines.append(f"- {facts.unseen} commands may have changed files that the record cannot name")
+        lines.append(f"- {_number(facts.unseen, 'command')} may have changed files that the record cannot name")
     return lines
 
 
@@ -190,8 +191,9 @@ def _checks(facts: Facts, most: Callable[[int], int]) -> list[str]:
         outcome = each.outcome if each.outcome != "unknown" else f"unknown ({each.hidden or 'not told'})"
         counts = f", {each.counts}" if each.counts else ""
         command = quote(each.command, longest=most(100))
+        why = f" ({each.why})" if each.why else ""
         lines.append(
-            f"- {each.kind}: {outcome}{counts}: {command} {_event(each.event)} {each.time}; {HOLDS[each.holds]}"
+            f"- {each.kind}: {outcome}{counts}: {command} {_event(each.event)} {each.time}; {HOLDS[each.holds]}{why}"
         )
     return lines or ["No check was seen."]
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 
-from unspin.checkpoint.book import Book
+from unspin.checkpoint.book import UNSURE, Book
 from unspin.checkpoint.git import GitError
 from unspin.checkpoint.place import Refused
 from unspin.checkpoint.snapshots import Busy
 from unspin.facts.step import FAILED, PASSED
+from unspin.guard.messages import quote
+from unspin.guard.passes import TAMPERED
 from unspin.handoff.document import Checked, Facts, Tried, counted
 from unspin.handoff.ledger import Ledger
 from unspin.records import ROLLBACK, STEP
@@ -102,7 +104,7 @@ def _checked(kind: str, ledger: Ledger, index: list[int], tree: _Tree) -> list[C
             each.command,
             _moment(each.time),
             index[each.at - 1],
-            tree.holds(index[each.at - 1], changed=ledger.changed_since(each.at), passed=each.outcome == PASSED),
+            *tree.holds(index[each.at - 1], changed=ledger.changed_since(each.at), passed=each.outcome == PASSED),
             hidden=each.hidden,
             counts=counted(each.counts),
         )
@@ -174,14 +176,17 @@ class _Tree:
             self._all = [each for each in known if each.tree in there]
             self._of_session = [each for each in self._all if each.session == session.id]
         except (Refused, GitError, Busy, OSError) as error:
-            facts.notes.append(f"the work tree could not be looked at: {error}")
+            facts.notes.append(f"the work tree could not be looked at: {quote(str(error), longest=300)}")
 
-    def holds(self, event: int, *, changed: bool, passed: bool) -> str:
-        """Return what became of the tree since the check of an event."""
+    def holds(self, event: int, *, changed: bool, passed: bool) -> tuple[str, str]:
+        """Return what became of the tree since the check of an event, and why its pass is not working."""
         taken = next((each for each in reversed(self._of_session) if passed and each.event_index == event), None)
-        if taken and self._now and not taken.why.startswith("files changed"):
-            return "same" if taken.tree == self._now.tree else "changed"
-        return "changed" if changed else "same" if self._now is None else self._by_times(event)
+        if taken and self._now:
+            if taken.tree != self._now.tree:
+                return "changed", ""
+            unsure = taken.why in UNSURE
+            return ("unknown" if unsure else "same"), taken.why if unsure or taken.why == TAMPERED else ""
+        return ("changed" if changed else "same" if self._now is None else self._by_times(event)), ""
 
     def _by_times(self, event: int) -> str:
         """Where no checkpoint shows the tree of a check: the record says that nothing changed, as far as it sees."""
@@ -215,6 +220,6 @@ class _Tree:
         now = f"{differ} {'file differs' if differ == 1 else 'files differ'} now" if differ else "the files are as then"
         other = "" if working.session == self._session.id else " (of another session)"
         self._facts.working = (
-            f"{working.name}{other}, {_moment(working.time)}, passed: {working.command}; {now}. "
+            f"{working.name}{other}, {_moment(working.time)}, passed: {quote(working.command)}; {now}. "
             f"Back to it: unspin rollback {working.name}"
         )
