@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -59,7 +60,7 @@ def test_after_a_loop_the_rollback_brings_the_working_tree_back_and_undo_the_oth
     working, theirs = seen(work), repository(work)
 
     script = [read(guarded)]
-    for old, new in zip(broken, broken[1:], strict=False):
+    for old, new in itertools.pairwise(broken):
         script += [replace(guarded, "shape.py", old, new), bash(CHECK)]
     script += [bash("echo made > made.txt; echo x > x.log"), Text("I ask you.")]
     second = guarded.run("now round it", script, resume=first.session_id)
