@@ -12,6 +12,7 @@ import re
 
 from unspin.claims.lists import compiled, tools
 from unspin.events import AGENT, ASK, EDIT, NOTE, OTHER, READ, SHELL, WAIT, ToolResult
+from unspin.facts.claims import as_path
 from unspin.facts.redact import redact
 from unspin.facts.shell import Line, read_line
 
@@ -37,12 +38,12 @@ MAY_EDIT, MAY_FORMAT, MAY_INSTALL, MAY_CHECK, MAY_DO, MAY_READ = "edit", "format
 class Call:
     """One tool call with its outcome.
 
-    ``action`` says what it does (``unspin.events``: ``EDIT``, ``SHELL``, ``READ``, ...); left out, it is told from what
-    is given: a ``command`` is a shell line, ``wrote`` makes it an edit, ``read`` a read, and what is left is ``OTHER``:
-    a tool that the guard cannot see into. ``wrote`` and ``read`` are paths, ``about`` whatever else says what the call was
-    for (its arguments as text). ``failed`` covers refusals, errors and exit statuses: a claim with a failed call passes.
-    ``background`` means that it still runs; ``agent`` names the subagent that made the call. ``output`` is what it printed,
-    where that is known: a script that shows nothing of a check has run none. It is looked at and not kept.
+    ``action`` says what it does (``unspin.events``: ``EDIT``, ``SHELL``, ``READ``, ...); left out, it is told from
+    what is given: a ``command`` is a shell line, ``wrote`` makes it an edit, ``read`` a read, and what is left is
+    ``OTHER``, a tool that the guard cannot see into. ``wrote`` and ``read`` are paths, ``about`` is whatever else says
+    what the call was for (its arguments as text). ``failed`` covers refusals, errors and exit statuses.
+    ``background`` means that it still runs, ``agent`` names the subagent that made the call. ``output`` is what it
+    printed, where that is known: a script that shows nothing of a check has run none. It is looked at, and not kept.
     """
 
     __slots__ = (
@@ -66,9 +67,9 @@ class Call:
         for name, value in (("tool", tool), ("command", command), ("about", about), ("agent", agent)):
             if not isinstance(value, str):
                 raise TypeError(f"{name} is text, not {type(value).__name__}")
-        for name, value in (("wrote", wrote), ("read", read)):
-            if isinstance(value, str) or not all(isinstance(each, str) for each in value):
-                raise TypeError(f"{name} is a list of paths, not {value!r}")
+        for name, paths in (("wrote", wrote), ("read", read)):
+            if isinstance(paths, str) or not all(isinstance(each, str) for each in paths):
+                raise TypeError(f"{name} is a list of paths, not {paths!r}")
         if action and action not in ACTIONS:
             raise ValueError(f"action {action!r}: expected one of {', '.join(ACTIONS)}, or nothing")
         self.tool = tool
@@ -101,7 +102,7 @@ class Call:
                 failed=given.failed or bool(given.refused) or given.interrupted or bool(given.exit_code),
                 background=given.background,
                 agent=call.agent,
-                output=given.output,
+                output=None if given.background else given.output,
             )
         if not hasattr(given, "keys"):
             raise TypeError(f"a call is a Call, a ToolResult or a mapping, not {type(given).__name__}")
@@ -216,17 +217,23 @@ class Activity:
         entry["wrote"] += [each.path for each in line.writes if each.path][:_MOST_PATHS]
         entry["wrote"] += [cover for each in line.writes for cover in each.covers][:_MOST_PATHS]
         entry["history"] = _fits("history", bare)
-        programs = [] if _fits("only_looks", bare) else _programs(bare, lists)
+        looks = _fits("only_looks", bare)
         inline = bool(line.inline)
+        programs = [] if looks else _programs(bare, lists, inline=inline)
         if line.role == "check":  # what is a check is known: only programs and scripts are not
             programs = [] if entry["checks"] else [each for each in programs if each in lists["interpreters"]]
             programs += [check.script for check in line.checks if check.kind == "run"]
-        entry["deeds"] = [deed for deed, words in lists["deeds"].items() if compiled(words).search(command[:_LOOKED_AT])]
-        entry["may"] = [MAY_READ, *self._unseen(line, command, bare, programs, inline=inline, output=output)]
+        entry["deeds"] = [
+            deed for deed, said in lists["deeds"].items() if not looks and compiled(said).search(command[:_LOOKED_AT])
+        ]
+        named = _named(command) if inline and _fits("writing", command) else []
+        entry["wrote"] += named
+        unseen = self._unseen(line, command, bare, programs, inline=inline, named=bool(named), output=output)
+        entry["may"] = [MAY_READ, *unseen]
 
     @staticmethod
     def _unseen(
-        line: Line, command: str, bare: str, programs: list[str], *, inline: bool, output: str | None
+        line: Line, command: str, bare: str, programs: list[str], *, inline: bool, named: bool, output: str | None
     ) -> Iterator[str]:
         """Yield what a line may have done that its words do not show, as far as its output does not tell."""
         lists = tools()
@@ -234,9 +241,12 @@ class Activity:
         shown = "" if output is None else output[:_LOOKED_AT] + output[-_LOOKED_AT:]
         wrapped = line.shell_checks_wrapped or len(command) > _LOOKED_AT
         unnamed = any(not each.path and each.how not in ("formatter", "snapshots") for each in line.writes)
-        programs = [each for each in programs if each not in lists["clients"]]  # what they are asked for stands on the line
-        here = [each for each in programs if each not in lists["remote_programs"]]
-        if unnamed or wrapped or here or _fits("git_changes", bare) or (inline and _fits("writing", command)):
+        changing = any(each in lists["clients"] for each in programs) and _fits("client_changes", bare)
+        if not changing:  # what a client of a service is asked for stands on the line
+            programs = [each for each in programs if each not in lists["clients"]]
+        writes = inline and _fits("writing", command) and (not named or _fits("computing", command))
+        made = line.role == "install" and _fits("scaffolding", bare)
+        if unnamed or wrapped or programs or made or writes or _fits("git_changes", bare):
             yield MAY_EDIT
         if any(each.how in ("formatter", "snapshots") for each in line.writes):
             yield MAY_FORMAT
@@ -246,27 +256,53 @@ class Activity:
         if runs and blank:
             yield MAY_DO
         elif runs:
-            yield from (f"{MAY_DO}:{deed}" for deed, words in lists["deed_shown"].items() if compiled(words).search(shown))
+            yield from (
+                f"{MAY_DO}:{deed}" for deed, words in lists["deed_shown"].items() if compiled(words).search(shown)
+            )
         if wrapped or (runs and blank) or _fits("telling", bare):
             yield MAY_CHECK
         elif runs or _fits("git_hooks", bare):
             if not runs:
                 shown = re.sub(lists["gits_own"], "", shown, flags=re.M)
             yield from (
-                f"{MAY_CHECK}:{kind}" for kind, words in lists["shows"].items() if output is None or compiled(words).search(shown)
+                f"{MAY_CHECK}:{kind}"
+                for kind, words in lists["shows"].items()
+                if output is None or compiled(words).search(shown)
             )
 
 
-_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*(?:\"|\Z)|'[^']*(?:'|\Z)|<<-?\s*['\"]?\w[\s\S]*\Z")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\[\s\S])*(?:\"|\Z)|'[^']*(?:'|\Z)")
+_HEREDOC = re.compile(r"<<-?\s*['\"]?(\w{1,80})['\"]?")
+_UNSAID = re.compile(r"\\[\s\S]|(?:^|(?<=\s))#[^\n]*")  # escaped characters, comments
+_STRING = re.compile(r"[\"']([\w@~./\\-]{3,200})[\"']")
 _CUT = re.compile(r"&&|\|\||[;|\n(){}`]|\$\(")
 
 
+def _named(command: str) -> list[str]:
+    """Return the files that a program on the line itself names, in quotes."""
+    found = (as_path(match[1]) for match in _STRING.finditer(command[:_LOOKED_AT]))
+    return [path for path in dict.fromkeys(found) if path][:_MOST_PATHS]
+
+
 def _unquoted(command: str) -> str:
-    return re.sub(r"\\[\s\S]|(?:^|(?<=\s))#[^\n]*", " ", _QUOTED.sub(" _ ", command))
+    """Return a command line without what stands in quotes and in heredocs; commands within quotes stay."""
+    ends, lines = "", []
+    for each in command.split("\n"):
+        if ends:
+            ends = "" if each.strip() == ends else ends
+            continue
+        opened = _HEREDOC.search(each)
+        ends = opened[1] if opened else ""
+        lines.append(_HEREDOC.sub(" ", each))
+    return _UNSAID.sub(" ", _QUOTED.sub(_blank, "\n".join(lines)))
 
 
-def _programs(bare: str, lists: dict[str, Any]) -> list[str]:
-    """Return the programs of a line that can do what nobody sees: those that only look, or name what they write, cannot."""
+def _blank(match: re.Match[str]) -> str:
+    return f" {match[0][1:-1]} " if match[0][0] == '"' and ("$(" in match[0] or "`" in match[0]) else " _ "
+
+
+def _programs(bare: str, lists: dict[str, Any], *, inline: bool) -> list[str]:
+    """Return the programs of a line that can do what nobody sees: not those that only look, nor code on the line."""
     found = []
     for part in _CUT.split(bare):
         said = [each for each in part.split() if each]
@@ -275,6 +311,8 @@ def _programs(bare: str, lists: dict[str, Any]) -> list[str]:
         if not said or said[0] in lists["plain_programs"] or not re.match(r"[\w./~@-]+\Z", said[0]) or said[0] == "_":
             continue
         if any(each in lists["looking_words"] for each in said[1:3]):
+            continue
+        if inline and said[0] in lists["interpreters"] and (len(said) == 1 or said[1] in lists["inline_options"]):
             continue
         found.append(said[0])
     return found
@@ -285,7 +323,7 @@ def _fits(name: str, text: str) -> bool:
 
 
 def _of_tool(tool: str) -> list[str]:
-    """Return what a tool of another server may have done, by the words of its name: "mcp__tracker__get_issue" only looks."""
+    """Return what a tool of another server may have done, by the words of its name: "tracker__get_issue" only looks."""
     lists = tools()
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tool.rpartition("__")[2] or tool)
     parts = [each for each in re.split(r"[\W_]+", name.lower()) if each]

@@ -42,10 +42,10 @@ class ClaimGuard:
     >>> guard.result()
     'I have only read `src/cart.py`; nothing is changed yet.'
 
-    ``enabled`` is false by default. ``max_reprompts`` bounds the re-prompts of a turn; ``post_compaction_window`` switches
-    the guard on for that many turns after each compaction even where it is otherwise off. ``judge`` may veto a catch.
-    ``complete`` and ``checks`` are those of ``Activity``. ``state`` is plain data: store it after any call, and a guard made
-    from it goes on from there.
+    ``enabled`` is false by default. ``max_reprompts`` bounds the re-prompts of a turn. ``post_compaction_window``
+    switches the guard on for that many turns after each compaction even where it is otherwise off. ``judge`` may veto
+    a catch; ``complete`` and ``checks`` are those of ``Activity``. ``state`` is plain data: store it after any call,
+    and a guard made from it goes on from there.
     """
 
     __slots__ = ("activity", "enabled", "judge", "language", "max_reprompts", "post_compaction_window", "state")
@@ -89,7 +89,7 @@ class ClaimGuard:
         self.activity.add(call)
 
     def observe(self, event: Event) -> None:
-        """Take in an event of ``unspin.events``: results, messages (a turn begins), compactions; others say nothing here.
+        """Take in an event of ``unspin.events``: results, messages (a turn begins), compactions; others say nothing.
 
         A message that is not the person's, while a re-prompt is pending, is taken for the re-prompt itself.
         """
@@ -124,7 +124,10 @@ class ClaimGuard:
         return list(self.state["unbacked"])
 
     def reconcile(self, final_text: str) -> ClaimVerdict:
-        """Judge the final text of the turn. Where ``verdict.reprompt`` is set, send ``verdict.message`` and go on with the turn."""
+        """Judge the final text of the turn.
+
+        Where ``verdict.reprompt`` is set, give ``verdict.message`` to the model and go on with the turn.
+        """
         if not self.active:
             verdict = ClaimVerdict([])
             verdict.checked = False

@@ -9,6 +9,7 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 #: The languages whose claims can be read.
@@ -16,6 +17,7 @@ LANGUAGES = ("en",)
 
 _read: dict[str, dict[str, Any]] = {}
 _compiled: dict[str, re.Pattern[str]] = {}
+_made: dict[tuple[str, str], re.Pattern[str]] = {}
 
 
 def words(language: str) -> dict[str, Any]:
@@ -35,6 +37,14 @@ def compiled(pattern: str) -> re.Pattern[str]:
     if pattern not in _compiled:
         _compiled[pattern] = re.compile(pattern, re.IGNORECASE)
     return _compiled[pattern]
+
+
+def made(name: str, language: str, make: Callable[[dict[str, Any]], str]) -> re.Pattern[str]:
+    """Return the pattern that ``make`` makes of a language's lists, made once for each name."""
+    key = (name, language)
+    if key not in _made:
+        _made[key] = re.compile(make(words(language)), re.IGNORECASE)
+    return _made[key]
 
 
 def _lists(name: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from unspin.claims.activity import (
 from unspin.claims.lists import compiled, tools, words
 from unspin.claims.statements import ANNOUNCED, asks, standing, statements
 from unspin.events import AGENT, ASK, EDIT, NOTE, SHELL, WAIT
-from unspin.facts.claims import CHECK, DEED, FILE, RAN, claims
+from unspin.facts.claims import CHECK, DEED, FILE, RAN, Claim, claims
 from unspin.facts.shell import read_line
 from unspin.guard.messages import quote
 from unspin.guard.notice import WARNING, Notice
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from unspin.claims.activity import Entry, Given
     from unspin.claims.statements import Statement
-    from unspin.facts.claims import Claim
 
     #: Is this catch right? Anything but ``False`` says so: a judge vetoes, and adds nothing.
     Judge: TypeAlias = Callable[["Finding"], object]
@@ -45,6 +44,9 @@ DONE, FAILED, POSSIBLE, UNBACKED, VETOED = "done", "failed", "possible", "unback
 _BESIDE = {"test": ("test",), "build": ("build", "test", "type"), "type": ("type", "build", "test", "lint"),
            "lint": ("lint", "build", "type")}  # fmt: skip
 _NAMES = {"test": "ran tests", "build": "ran a build", "lint": "ran a linter", "type": "ran a type check"}
+_DEEDS = {"commit": "committed anything", "push": "pushed anything", "merge": "merged anything",
+          "publish": "published anything", "install": "installed anything", "deploy": "deployed anything",
+          "open": "opened a pull request"}  # fmt: skip
 _MANIFESTS = re.compile(
     r"(?:lock\w*\.(?:json|ya?ml)|\.lock\w?|package\.json|requirements\S*\.txt|pyproject\.toml|go\.(?:mod|sum)|cargo\.toml)\Z",
     re.I,
@@ -54,10 +56,10 @@ _MANIFESTS = re.compile(
 class Finding:
     """One claim and what the ledger says of it.
 
-    ``kind`` is ``check``, ``ran``, ``file``, ``deed``, ``stated`` or ``announced``; ``quote`` the sentence, ``start`` and
-    ``end`` its place in the text. ``verdict``: ``done`` (a matching call succeeded), ``failed`` (the matching calls
-    failed), ``possible`` (it could have been done where nobody can see), ``unbacked``, ``vetoed`` (by the judge).
-    ``missing`` says what no call did; ``calls`` are the matching ones, by their place in the ledger.
+    ``kind`` is ``check``, ``ran``, ``file``, ``deed``, ``stated`` or ``announced``, ``quote`` the sentence, ``start``
+    and ``end`` its place in the text. ``verdict`` is ``done`` (a matching call succeeded), ``failed`` (the matching
+    calls failed), ``possible`` (it could have been done where nobody can see), ``unbacked``, or ``vetoed`` (by the
+    judge). ``missing`` says what no call did; ``calls`` are the matching ones, by their place in the ledger.
     """
 
     __slots__ = ("calls", "end", "kind", "missing", "quote", "start", "subject", "verdict")
@@ -85,8 +87,8 @@ class ClaimVerdict:
 
     ``unbacked`` are those with no matching call, ``findings`` all of them; ``message`` is the line for the model, empty
     where nothing is unbacked. ``asking`` is set where the text stops to ask, ``notes`` say what is to be known besides
-    (a claim whose calls failed, a judge that broke). ``reprompt`` and ``checked`` are set by ``ClaimGuard``: the message is
-    to be sent, and the text was looked at at all. ``notice`` is for a host's own UI.
+    (a claim whose calls failed, a judge that broke). ``reprompt`` says that the message is to be sent; ``checked`` is
+    false where a ``ClaimGuard`` is off. ``notice`` is for a host's own UI.
     """
 
     __slots__ = ("asking", "checked", "findings", "key", "message", "notes", "reprompt")
@@ -124,9 +126,9 @@ def reconcile(
     """Return what the claims of a turn's final text come to.
 
     ``activity`` are the calls of the turn with their outcomes, or an ``Activity`` of the whole session; ``earlier``
-    the calls of the turns before, where ``activity`` is no ``Activity``. ``judge`` is asked about each catch; ``False`` vetoes
-    it, and so does an exception. Raises ``ValueError`` for a language that is not there, ``TypeError`` for a text
-    that is none.
+    the calls of the turns before, where ``activity`` is no ``Activity``. ``judge`` is asked about each catch; ``False``
+    vetoes it, and so does an exception. Raises ``ValueError`` for a language that is not there, ``TypeError`` for a
+    text that is none.
     """
     if not isinstance(final_text, str):
         raise TypeError(f"final_text is text, not {type(final_text).__name__}")
@@ -183,7 +185,8 @@ def _each_once(findings: list[Finding]) -> list[Finding]:
     def covered(found: Finding) -> bool:
         return found.kind == "stated" and any(start < found.end and found.start < end for start, end in named)
 
-    return sorted((each for each in findings if not covered(each)), key=lambda each: each.start)
+    once = {(each.kind, each.subject, each.quote): each for each in reversed(findings) if not covered(each)}
+    return sorted(once.values(), key=lambda each: each.start)
 
 
 def line(unbacked: list[Finding]) -> str:
@@ -213,6 +216,7 @@ class _Ledger:
         self.language = language
         running = any(each["background"] or each["action"] == AGENT for each in self.every)
         self.waits = running or any(each["action"] == WAIT for each in self.now)
+        # a turn that looked at what was done before, and did nothing: what it says may be of others
         looked = any(each["history"] for each in self.now)
         self.reports = looked and not any(_works(each) for each in self.now)
 
@@ -220,14 +224,14 @@ class _Ledger:
 
     def announcement(self, said: Statement) -> Finding:
         missing = {
-            "dispatch": "starts one", "check": "runs it", "deed": "does it", "edit": "changes a file",
+            "dispatch": "starts a subagent", "check": "runs it", "deed": "does it", "edit": "changes a file",
             "read": "reads or runs anything", "start": "does anything",
         }[said.about]  # fmt: skip
         found = Finding("announced", said.about, said.quote, said.start, said.end, missing)
         fits = {"dispatch": _dispatches, "check": _could_check, "deed": _could_do, "edit": _could_edit}.get(
             said.about, _acts
         )
-        if self.waits:
+        if self.waits and said.about != "dispatch":
             found.verdict = POSSIBLE
             return found
         return self._judged(found, [at for at in self._places(now=True) if fits(self.every[at])], [])
@@ -235,18 +239,17 @@ class _Ledger:
     # -- what was done, and names no file or check ---------------------------------------
 
     def statement(self, said: Statement) -> Finding:
-        missing = {"dispatch": "started one", "edit": "could have changed a file", "read": "read anything",
+        missing = {"dispatch": "started a subagent", "edit": "could have changed a file", "read": "read anything",
                    "run": "ran anything"}[said.about]  # fmt: skip
         found = Finding("stated", said.about, said.quote, said.start, said.end, missing)
-        if not said.own and self._tells_of_others():
+        if said.path:
+            claim = Claim(FILE, said.path, "change", start=said.start, end=said.end, quote=said.quote)
+            return self._file(claim)
+        if not said.own and self.reports:
             found.verdict = POSSIBLE
             return found
         fits = {"dispatch": _dispatches, "edit": _could_edit, "run": _could_do}.get(said.about, _could_read)
         return self._judged(found, [at for at in self._places() if fits(self.every[at])], [])
-
-    def _tells_of_others(self) -> bool:
-        """Tell whether a turn looked at what was done before, and did nothing: what it says then may be of others."""
-        return self.reports
 
     # -- what was done -------------------------------------------------------------------
 
@@ -257,7 +260,7 @@ class _Ledger:
             return self._check(claim) if claim.holds else None
         if claim.kind == RAN:
             return self._ran(claim)
-        if not _own(claim) and self._tells_of_others():
+        if not _own(claim) and self.reports:
             return None
         if claim.kind == FILE:
             return self._file(claim)
@@ -267,9 +270,13 @@ class _Ledger:
         kinds = claim.subject.split("|")
         found = _finding(claim, _NAMES.get(kinds[0], "ran it"))
         beside = {each for kind in kinds for each in _BESIDE.get(kind, (kind,))}
-        exact = [at for at, each in enumerate(self.every) if not beside.isdisjoint(each["checks"])]
-        hints = {MAY_CHECK, *(f"{MAY_CHECK}:{kind}" for kind in beside)}
-        return self._judged(found, exact, [at for at, each in enumerate(self.every) if hints & set(each["may"])])
+        shown = {f"{MAY_CHECK}:{kind}" for kind in beside}  # by the output of a script, or of a commit's hooks
+        exact = [
+            at
+            for at, each in enumerate(self.every)
+            if not beside.isdisjoint(each["checks"]) or not shown.isdisjoint(each["may"])
+        ]
+        return self._judged(found, exact, [at for at, each in enumerate(self.every) if MAY_CHECK in each["may"]])
 
     def _ran(self, claim: Claim) -> Finding:
         if claim.subject in _NAMES:
@@ -290,6 +297,9 @@ class _Ledger:
         done = {"create": "wrote", "change": "changed", "delete": "deleted", "move": "moved"}[claim.verb]
         found = _finding(claim, f"{done} {quote(claim.subject, keep_end=True)}")
         exact = [at for at, each in enumerate(self.every) if any(_same(claim.subject, path) for path in each["wrote"])]
+        produced = compiled(tools()["produced"]).search(claim.subject) or standing("producing", self.language).search(
+            claim.quote
+        )
         name = claim.subject.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].lower()
         may = [
             at
@@ -297,7 +307,7 @@ class _Ledger:
             if MAY_EDIT in each["may"]
             or (MAY_FORMAT in each["may"] and standing("formatting", self.language).search(claim.quote))
             or (MAY_INSTALL in each["may"] and _MANIFESTS.search(name))
-            or (each["action"] == SHELL and name in each["command"].lower() and _could_do(each) and not each["history"] and MAY_EDIT in each["may"])
+            or (produced and (each["checks"] or MAY_INSTALL in each["may"]))
             or (each["action"] == EDIT and not each["wrote"])
         ]
         return self._judged(found, exact, may)
@@ -307,12 +317,10 @@ class _Ledger:
         about = words(self.language)["deeds_of"].get(claim.subject)
         if pattern is None or (about and not compiled(about).search(claim.quote)):
             return None
-        done = {"commit": "committed", "push": "pushed", "merge": "merged", "publish": "published",
-                "install": "installed anything", "deploy": "deployed", "open": "opened one"}.get(claim.subject, "did that")  # fmt: skip
-        found = _finding(claim, done)
-        exact = [at for at, each in enumerate(self.every) if claim.subject in each["deeds"]]
-        hints = {MAY_DO, f"{MAY_DO}:{claim.subject}"}
-        return self._judged(found, exact, [at for at, each in enumerate(self.every) if hints & set(each["may"])])
+        found = _finding(claim, _DEEDS.get(claim.subject, "did that"))
+        shown = f"{MAY_DO}:{claim.subject}"  # by the output of a script
+        exact = [at for at, each in enumerate(self.every) if claim.subject in each["deeds"] or shown in each["may"]]
+        return self._judged(found, exact, [at for at, each in enumerate(self.every) if MAY_DO in each["may"]])
 
     # -- the three ways ------------------------------------------------------------------
 
@@ -346,7 +354,7 @@ def _squeezed(text: str) -> str:
 
 
 def _same(claimed: str, path: str) -> bool:
-    """Tell whether a path in a text can mean a file that a call wrote: texts leave folders out, and calls write folders."""
+    """Tell whether a path in a text can mean a file that a call wrote: texts leave folders out, calls write folders."""
     wanted = [each for each in claimed.replace("\\", "/").lower().split("/") if each not in ("", ".")]
     there = [each for each in path.replace("\\", "/").lower().split("/") if each not in ("", ".")]
     if not wanted or not there:

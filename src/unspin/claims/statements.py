@@ -1,4 +1,4 @@
-"""What a final text announces, states in the first person, and whether it asks: read by rules, by the words of a language.
+"""What a final text announces and states of its author, and whether it asks: read by rules, from lists of words.
 
 Beside ``facts.claims``, which reads what is said of checks, commands, files and deeds, this reads what names none of
 them: "I am dispatching the sub-agents now", "I've implemented the retry". Code, quotes, tables and what is
@@ -9,28 +9,33 @@ from __future__ import annotations
 
 import re
 
-from unspin.claims.lists import compiled, words
+from unspin.claims.lists import made, words
 from unspin.facts.claim_text import CODED, QUOTED, sentences
-from unspin.facts.claims import claims_nothing, held_off
+from unspin.facts.claims import as_path, claims_nothing, held_off
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from unspin.facts.claim_text import Sentence
 
 ANNOUNCED = "announced"  # is about to be done
 STATED = "stated"  # has been done, in the first person or with no subject
 
 _LAST = 3  # sentences at the end of a text in which an announcement counts; of a look at something, one less
-_FENCED = re.compile(r"^ {0,8}(`{3,}|~{3,})[^\n]*\n(?:.*?\n)?? {0,8}\1[ \t]*$", re.M | re.S)
 _INLINE = re.compile(r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|https?://\S{1,400}")
+_OBJECT = re.compile(
+    r"(?: (?:the|a|an|new|file|report|script|it|them|this|to|all|at|in|into|full)){0,5} [`*]{0,3}([\w@~./\\-]{1,200})"
+)
 _QUESTION = re.compile(r"[\w)\]\"'”’*`]\s?\?+(?=[\s*_)\"'”’]|\Z)")
 
 
 class Statement:
     """One sentence that announces or states something. ``about`` is what kind of work: ``dispatch``, ``edit``, ``run``,
-    ``read``, ``check``, ``deed``, ``start``. ``own`` is set where it is said in the first person."""
+    ``read``, ``check``, ``deed``, ``start``. ``own`` is set where it is said in the first person, ``path`` is the file
+    that was written, where it is named right behind."""
 
-    __slots__ = ("about", "end", "kind", "own", "quote", "start")
+    __slots__ = ("about", "end", "kind", "own", "path", "quote", "start")
 
     def __init__(self, kind: str, about: str, quote: str, start: int, end: int, *, own: bool = True):
         self.kind = kind
@@ -39,6 +44,7 @@ class Statement:
         self.start = start
         self.end = end
         self.own = own
+        self.path = ""
 
     def __repr__(self) -> str:
         return f"Statement({self.kind!r}, {self.about!r}, {self.quote!r})"
@@ -46,9 +52,15 @@ class Statement:
 
 def asks(text: str, language: str = "en") -> bool:
     """Tell whether a text stops to ask, to offer or to wait for the person."""
-    plain = _FENCED.sub(" ", text) if "```" in text or "~~~" in text else text
-    plain = _INLINE.sub("x", plain.replace("’", "'"))
-    plain = "\n".join(line for line in plain.split("\n") if not line.lstrip().startswith((">", "|")))
+    fenced, lines = "", []
+    for each in text.replace("’", "'").split("\n"):
+        bare = each.strip()
+        mark = bare[:3] if bare[:3] in ("```", "~~~") else ""
+        if mark and fenced in ("", mark):
+            fenced = "" if fenced else mark
+        elif not fenced and not bare.startswith((">", "|")):
+            lines.append(each)
+    plain = _INLINE.sub("x", "\n".join(lines))
     if _QUESTION.search(plain):
         return True
     return bool(standing("asking", language).search(plain))
@@ -74,17 +86,20 @@ def statements(text: str, language: str = "en") -> list[Statement]:
 def _announced(text: str, sentence: Sentence, left: int, language: str) -> Statement | None:
     if left > _LAST or sentence.item:
         return None
-    low = sentence.masked.lower().replace("’", "'")
-    if low.rstrip(" \"')*_").endswith("?") or standing("conditions", language).search(low):
+    low = sentence.masked.replace("’", "'")
+    told = standing("reporting_back", language).sub(" ", low)
+    if low.rstrip(" \"')*_").endswith("?") or standing("conditions", language).search(told):
         return None
-    opened = _begins(language).match(low)
+    opened = made("begins", language, _begins).match(low)
     at = opened.end() if opened else 0
     for about, pattern in _kinds("announcing", language).items():
         said = pattern.match(low, at)
         if said is None:
             continue
         rest = low[said.end() :]
-        if not (opened and opened["by"]) and not (said[0].split(" ", 1)[0].endswith("ing") and _marked(low, language)):
+        if not (opened and opened["by"]) and not (
+            said[0].split(" ", 1)[0].lower().endswith("ing") and _marked(low, language)
+        ):
             continue
         if standing("spoken_objects", language).search(rest[:60]) or (about == "read" and left > _LAST - 1):
             continue
@@ -92,12 +107,11 @@ def _announced(text: str, sentence: Sentence, left: int, language: str) -> State
     return None
 
 
-def _begins(language: str) -> re.Pattern[str]:
+def _begins(lists: dict[str, Any]) -> str:
     """Return the pattern of how an announcement begins: "Okay, I'll now ", "Now "."""
-    lists = words(language)
     openers = "|".join(lists["announcement_openers"])
     ways = "|".join(lists["announced_by"])
-    return compiled(rf"[\s*_]*(?:(?:{openers})(?:[,:!.—–-]+\s*|\s+)){{0,3}}(?:(?P<by>{ways})\s+)?")
+    return rf"[\s*_]*(?:(?:{openers})(?:[,:!.—–-]+\s*|\s+)){{0,3}}(?:(?P<by>{ways})\s+)?"
 
 
 def _marked(low: str, language: str) -> bool:
@@ -109,20 +123,25 @@ def _marked(low: str, language: str) -> bool:
 
 
 def _stated(text: str, sentence: Sentence, language: str) -> list[Statement]:
-    low = sentence.masked.lower().replace("’", "'")
+    low = sentence.masked.replace("’", "'")
     if claims_nothing(sentence.masked):
         return []
     found = []
-    own = compiled(rf"(?:^|[.;:,—–(]\s*|\b(?:and|then|so)\s+)[\s*_]*(?:{words(language)['stated_by']})\s+")
-    for match in own.finditer(low):
+    for match in made("own", language, _own).finditer(low):
         found += _of_kind(text, sentence, low, match.start(), match.end(), language, own=True)
     if not found:
-        implicit = compiled(
-            rf"[\s*_✅✓✔]*(?:done[.:,!—–-]+\s*)?(?=(?:{'|'.join(words(language)['implicit'])})\b)"
-        ).match(low)
+        implicit = made("implicit", language, _implicit).match(low)
         if implicit:
             found += _of_kind(text, sentence, low, implicit.start(), implicit.end(), language, own=False)
     return found
+
+
+def _own(lists: dict[str, Any]) -> str:
+    return rf"(?:^|[.;:,—–(]\s*|\b(?:and|then|so)\s+)[\s*_]*(?:{lists['stated_by']})\s+"
+
+
+def _implicit(lists: dict[str, Any]) -> str:
+    return rf"[\s*_✅✓✔]*(?:done[.:,!—–-]+\s*)?(?=(?:{'|'.join(lists['implicit'])})\b)"
 
 
 def _of_kind(
@@ -141,7 +160,10 @@ def _of_kind(
             return []
         if about == "edit" and standing("not_files", language).search(low, said.end(), stop):
             about = "run"
-        return [_statement(STATED, about, text, sentence, begin, stop, own=own)]
+        made_of = _statement(STATED, about, text, sentence, begin, stop, own=own)
+        object_ = _OBJECT.match(text, sentence.start + said.end()) if own and about == "edit" else None
+        made_of.path = as_path(object_[1].rstrip(".")) if object_ else ""
+        return [made_of]
     return []
 
 
@@ -155,8 +177,15 @@ def _statement(
 
 def standing(name: str, language: str) -> re.Pattern[str]:
     """Return the pattern of a list's words standing anywhere."""
-    return compiled(rf"(?<![\w\-/.{CODED}{QUOTED}])(?:{'|'.join(words(language)[name])})(?![\w\-/]|\.\w)")
+    return made(
+        name,
+        language,
+        lambda lists: rf"(?<![\w\-/.{CODED}{QUOTED}])(?:{'|'.join(lists[name])})(?![\w\-/]|\.\w)",
+    )
 
 
 def _kinds(name: str, language: str) -> dict[str, re.Pattern[str]]:
-    return {kind: compiled(rf"(?:{'|'.join(each)})(?![\w'-])") for kind, each in words(language)[name].items()}
+    return {
+        kind: made(f"{name}.{kind}", language, lambda lists, kind=kind: rf"(?:{'|'.join(lists[name][kind])})(?![\w'-])")  # type: ignore[misc]
+        for kind in words(language)[name]
+    }

@@ -138,7 +138,7 @@ def claims_nothing(masked: str) -> bool:
 
 
 def held_off(masked: str, start: int, stop: int) -> bool:
-    """Tell whether words in a part of a sentence, or at its beginning, make a claim there none: negations and the like."""
+    """Tell whether words in a part of a sentence, or at its beginning, make a claim there none (negations)."""
     blocking = _any("blocking_clause")
     opening = blocking.search(masked)
     if opening and not masked[: opening.start()].strip(" -–—\"'([{"):
@@ -732,7 +732,7 @@ class _Reader:
 
     def _path(self, token: _Token) -> str:
         text = self.code[token.start].strip() if token.kind == "code" else token.text if token.kind == "word" else ""
-        return _as_path(text)
+        return as_path(text)
 
     # -- both --------------------------------------------------------------------------
 
@@ -793,11 +793,13 @@ def _ratio(text: str) -> tuple[int | None, int | None]:
 
 
 def _a_place_follows(before: list[str]) -> bool:
-    """Tell whether what stands between "to" and a path are words of a place, or the "to" is not the last of its kind."""
+    """Tell whether what stands between "to" and a path says that it is a place, and no verb's object."""
     between = before[len(before) - before[::-1].index("to") :]
-    return between[0] in words_of("determiners") or between[0] in ("a", "an", "its", "existing", "new", "file", "module") or not {
-        "in", "from", "into", "at", "inside", "within"
-    }.isdisjoint(between)
+    return (
+        between[0] in words_of("determiners")
+        or between[0] in ("a", "an", "its", "existing", "new", "file", "module")
+        or not {"in", "from", "into", "at", "inside", "within"}.isdisjoint(between)
+    )
 
 
 def _kind_of_command(text: str) -> str:
@@ -815,7 +817,7 @@ def _is_command(text: str) -> bool:
     return bool(text) and bool(re.match(r"[\w./~-]+\Z", first)) and not (first == text and ("_" in text or "." in text))
 
 
-def _as_path(text: str) -> str:
+def as_path(text: str) -> str:
     """Return the path that a word is, without a line number behind it; empty where it is none."""
     text = _LINE_OF.sub("", text)
     if not text or len(text) > 300 or not _PLACE.match(text) or "//" in text or text.startswith(("-", "@")):
