@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from math import isfinite
 
+from unspin.guard.messages import quote
+from unspin.guard.notice import ERROR, INFO, Notice
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +33,8 @@ REASONS = (
     "turn cap",
     "reviewer failed",
     "stopped by person",
+    "worker failed",
+    "waits for approval",
 )
 
 _WHOLE = ("steps", "tokens")
@@ -85,6 +90,14 @@ class StopReport:
             "tail": self.tail,
             "notes": self.notes,
         }
+
+    @property
+    def notice(self) -> Notice:
+        """The notice of this stop for a host's own UI."""
+        level = INFO if self.reason == DONE else ERROR
+        after = f"before {quote(self.next_step)}, " if self.next_step else ""
+        text = f"Unspin: stopped {after}after {self.completed_steps} steps: {self.reason}."
+        return Notice(level, f"stop:{self.reason}", text)
 
     def __repr__(self) -> str:
         return f"StopReport({self.reason!r}, completed_steps={self.completed_steps}, next_step={self.next_step!r})"

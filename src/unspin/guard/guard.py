@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from unspin.detect import Detection
     from unspin.events import Event
     from unspin.facts.step import CheckResult
+    from unspin.guard.notice import Notice
 
 NONE, NUDGE, BLOCK, HALT = "none", "nudge", "block", "halt"
 
@@ -91,6 +92,14 @@ class Response:
             "evidence": self.evidence,
             "response": self.kind,
         }
+
+    @property
+    def notice(self) -> Notice:
+        """The notice of this response for a host's own UI; what fires again within one episode has the same key."""
+        from unspin.guard.notice import ERROR, INFO, WARNING, Notice  # for hosts: a hook has no use for it
+
+        level = {NONE: INFO, HALT: ERROR}.get(self.kind, WARNING)
+        return Notice(level, self.identity, self.message)
 
     def __repr__(self) -> str:
         return f"Response({self.kind!r}, {self.message!r})"

@@ -15,18 +15,27 @@ if TYPE_CHECKING:
 _LONGEST = 100
 
 #: Characters that could break out of a line or out of sight: controls, line and paragraph
-#: separators, bidirectional overrides, zero-width characters, lone surrogates.
+#: separators, bidirectional overrides, zero-width and filling characters, variation selectors
+#: and tags (texts can be hidden in them), lone surrogates.
 _INVISIBLE = (
     (0x00, 0x1F),
     (0x7F, 0x9F),
     (0xAD, 0xAD),
+    (0x034F, 0x034F),
     (0x061C, 0x061C),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
     (0x200B, 0x200F),
     (0x2028, 0x202E),
-    (0x2060, 0x2069),
+    (0x2060, 0x206F),
+    (0x3164, 0x3164),
     (0xD800, 0xDFFF),
+    (0xFE00, 0xFE0F),
     (0xFEFF, 0xFEFF),
-    (0xE0000, 0xE007F),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB),
+    (0xE0000, 0xE0FFF),
 )
 
 
