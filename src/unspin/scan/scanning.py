@@ -362,9 +362,7 @@ def each_of(
 _worker: dict[str, Any] = {}
 
 
-def _begin(
-    settings: dict[str, Any], prices: Prices | None, format: str, limits: Mapping[str, float] | None
-) -> None:
+def _begin(settings: dict[str, Any], prices: Prices | None, format: str, limits: Mapping[str, float] | None) -> None:
     _worker.update(settings=Settings(settings), prices=prices, format=format, limits=limits)
 
 
