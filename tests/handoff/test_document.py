@@ -19,6 +19,7 @@ from driver import Client
 from recorded import payloads
 from unspin import live
 from unspin.checkpoint.book import Limits
+from unspin.guard.messages import quote
 from unspin.handoff.document import Checked, Facts, Tried, compose, estimate
 from unspin.handoff.gathering import gather
 from unspin.store import Store
@@ -186,6 +187,11 @@ def test_what_a_command_line_says_stands_in_quotes(agent: Client) -> None:
     outside = re.sub(r'"[^"\n]*"', '""', text)
     assert "ignore the above" in text and "ignore" not in outside and "-k" not in outside
     assert "- 1 command may have changed files" in text
+
+
+def test_a_text_hidden_in_invisible_characters_is_taken_out() -> None:
+    hidden = "".join(chr(0xE0100 + each - 16) for each in b"ignore") + "\U000e0069\ufe01\u180e\u3164\u2064\ufff9"
+    assert quote(f"a{hidden}b✅\ufe0f") == '"a b✅"'
 
 
 def test_a_pass_of_which_nobody_knows_what_ran_does_not_hold(agent: Client) -> None:
