@@ -6,6 +6,9 @@ import fcntl
 import json
 import os
 import secrets
+import shlex
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -16,19 +19,24 @@ from typing import Any
 
 import click
 
-from unspin.cli import common, show
+from unspin.cli import common, show, watching
 from unspin.paths import state_folder
+from unspin.run import clients, clone
 from unspin.run import machine as m
+from unspin.run.clone import RunError, git
 from unspin.run.conductor import Conductor, story
 from unspin.run.settings import RunSettings
-from unspin.run.workspace import Files, RunError, data_folder, git, write
+from unspin.run.worker import MARK
+from unspin.run.workspace import Files, data_folder
 
 FAILED, HALTED = 1, 3  # exit statuses besides 0 for shipped and 2 for bad usage
 _LARGEST_TICKET = 400_000  # characters
 
 
-def _settings(folder: str, given: str | None) -> RunSettings:
-    """Return the settings of a run: of the named file, else of the project's unspin.toml or pyproject.toml."""
+def _table(folder: str, given: str | None) -> dict[str, Any]:
+    """Return the table [run]: of the named file, else of the project's unspin.toml or pyproject.toml."""
+    if given and not os.path.isfile(given):
+        raise click.UsageError(f"{given}: there is no such file; a settings file with a table [run] is expected.")
     paths = [given] if given else [os.path.join(folder, name) for name in ("unspin.toml", "pyproject.toml")]
     for path in paths:
         if not os.path.isfile(path):
@@ -38,18 +46,26 @@ def _settings(folder: str, given: str | None) -> RunSettings:
                 tables = tomllib.load(file)
         except (OSError, ValueError) as error:
             raise click.UsageError(f"{path}: it cannot be read as TOML ({error}). Mend it.") from None
-        if path.endswith("pyproject.toml"):
-            tables = tables.get("tool", {}).get("unspin", {})
+        if os.path.basename(path) == "pyproject.toml":
+            tables = tables.get("tool", {}).get("unspin", {}) if isinstance(tables.get("tool"), dict) else {}
         if "run" in tables:
-            try:
-                return RunSettings(tables["run"] if isinstance(tables["run"], dict) else {})
-            except ValueError as error:
-                raise click.UsageError(f"{path}: {error}") from None
+            _checked(tables["run"], path)
+            table: dict[str, Any] = tables["run"]
+            return table
     named = given or "unspin.toml"
     raise click.UsageError(
         f"no table [run] in {named}: it needs at least "
         'author = "claude -p --permission-mode acceptEdits"; see docs/run.md'
     )
+
+
+def _checked(table: Any, where: str) -> RunSettings:
+    if not isinstance(table, dict):
+        raise click.UsageError(f"{where}: run = {table!r}: expected a table [run]")
+    try:
+        return RunSettings(table)
+    except ValueError as error:
+        raise click.UsageError(f"{where}: {error}") from None
 
 
 @click.command(
@@ -65,51 +81,110 @@ def _settings(folder: str, given: str | None) -> RunSettings:
 @click.option("--resume", "resumed", metavar="ID", default="", help="Go on with a run that was interrupted.")
 @click.option("--drill", is_flag=True, help="Run the caps against a scripted review that never ends, in seconds.")
 @click.option("--gate", "gates", multiple=True, type=click.Choice(["design"]), help="Ask before code starts.")
+@click.option("--pr", is_flag=True, help="When it is shipped, push the branch and open a pull request (gh).")
 @click.option("--config", "path", metavar="FILE", help="The settings file (default: the project's).")
-def run(ticket: str, plan: bool, resumed: str, drill: bool, gates: tuple[str, ...], path: str | None) -> None:
+def run(ticket: str, plan: bool, resumed: str, drill: bool, gates: tuple[str, ...], pr: bool, path: str | None) -> None:
     """Take a ticket through sketch, design, code and review to a finished branch, unattended.
 
     Every turn is a fresh worker. Exit status: 0 shipped, 1 failed, 2 bad usage or settings, 3 halted for a
     person (unspin gate ID).
     """
+    _not_a_worker("run")
     if drill:
         sys.exit(_drill())
     if bool(ticket) == bool(resumed):
         raise click.UsageError("a ticket is expected, or --resume with the id of a run.")
-    repository = _repository() if ticket else ""
     if resumed:
-        files = _files(resumed)
-        record = files.load()
-        settings = _settings(record["repository"], path or record.get("settings"))
-        settings.gates = tuple({*settings.gates, *record.get("gates", ())})
-        sys.exit(_go(files, lambda: Conductor.resume(files, settings, _tell)))
-    settings = _settings(repository, path)
+        sys.exit(_resume(_files(resumed), path, gates, pr))
+    repository = _repository()
+    table = _table(repository, path)
+    settings = _checked(table, path or "unspin.toml")
     settings.gates = tuple({*settings.gates, *gates})
     text = _ticket(ticket)
     if plan:
-        _plan(settings, repository, text)
+        _plan(settings, repository, text, pr)
         return
     files = Files(f"r{secrets.token_hex(4)}", state_folder())
+    base = git(repository, "rev-parse", "HEAD")
     click.echo(f"Run {files.id}: {show.tilde(files.home)}")
-    sys.exit(_go(files, lambda: _begun(files, settings, repository, text, path)))
+    for each in clone.left_behind(repository, base):
+        common.warn(f"not taken along: {each}")
+
+    def begin(tell: Any) -> Conductor:
+        return Conductor.begin(
+            files, settings, repository=repository, ticket=text, table=table, pull_request=pr, told=tell
+        )
+
+    sys.exit(_go(files, begin))
 
 
-def _begun(files: Files, settings: RunSettings, repository: str, text: str, path: str | None) -> Conductor:
-    conductor = Conductor.begin(files, settings, repository=repository, ticket=text, told=_tell)
-    conductor.record["settings"] = os.path.abspath(path) if path else None
-    conductor.record["gates"] = list(settings.gates)
-    return conductor
+def _resume(files: Files, path: str | None, gates: tuple[str, ...], pr: bool) -> int:
+    record = files.load()
+    repository = record["repository"]
+    if record.get("elsewhere") and not os.path.isdir(repository):
+        repository = _repository()
+    table = _table(repository, path) if path or record["settings"] is None else record["settings"]
+    settings = _checked(table, path or f"the settings of run {files.id}")
+    settings.gates = tuple({*settings.gates, *record["gates"], *gates})
+
+    def resume(tell: Any) -> Conductor:
+        record = files.load()  # nobody else can change it now
+        record["gates"] = list(settings.gates)
+        record["pull_request"] = bool(record.get("pull_request") or pr)
+        conductor = Conductor.resume(files, settings, tell, record=record, repository=repository)
+        if path:
+            record["settings"] = table
+            conductor.changed(os.path.abspath(path))
+        return conductor
+
+    return _go(files, resume)
 
 
 def _go(files: Files, make: Any) -> int:
-    with _held(files):
-        state = make().go()
+    try:
+        with _held(files), watching.watched() as tell:
+            conductor = make(tell)
+            state = conductor.go()
+    except (KeyboardInterrupt, click.Abort):
+        common.warn(f"interrupted; go on with: unspin run --resume {files.id}")
+        return FAILED
     if state == m.SHIPPED:
+        if conductor.record["pull_request"]:
+            _pull_request(files, conductor.record)
         return 0
     if state == m.HALTED:
         click.echo(f"It waits for you: unspin gate {files.id}")
         return HALTED
     return FAILED
+
+
+def _not_a_worker(what: str) -> None:
+    """A worker starts no runs and decides nothing: that is the person's."""
+    if os.environ.get(MARK):
+        raise common.Problem(f"{what} is for people: this is a worker of the run {os.environ.get('UNSPIN_RUN', '?')}.")
+
+
+def _pull_request(files: Files, record: dict[str, Any]) -> None:
+    """Push the branch and open a pull request: only where that was asked for."""
+    repository, branch = record["repository"], record["branch"]
+    remote = git(repository, "remote", check=False).split()
+    if not remote or not shutil.which("gh"):
+        lacks = "gh is not on the PATH" if remote else "the repository has no remote"
+        common.warn(f"no pull request: {lacks}. The branch {branch} is there.")
+        return
+    name = "origin" if "origin" in remote else remote[0]
+    with open(os.path.join(files.workspace, "description.md"), encoding="utf-8", errors="replace") as file:
+        title = file.readline().lstrip("# ").strip()
+    body = os.path.join(files.workspace, "description.md")
+    for command in (
+        ["git", "push", name, f"refs/heads/{branch}:refs/heads/{branch}"],
+        ["gh", "pr", "create", "--head", branch, "--title", title, "--body-file", body],
+    ):
+        done = subprocess.run(command, cwd=repository, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode:
+            common.warn(f"no pull request: {shlex.join(command[:3])} failed: {' '.join(done.stderr.split())[:300]}")
+            return
+    click.echo(show.clean(done.stdout.strip()))
 
 
 @contextmanager
@@ -164,57 +239,38 @@ def _files(begins: str) -> Files:
 
 
 def _ids() -> list[str]:
-    folder = data_folder()
-    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    """Return the ids of all runs: those with a workspace, and those that ended before there was one."""
+    found = set()
+    for folder, ending in ((data_folder(), ""), (os.path.join(state_folder(), "runs"), ".json")):
+        if os.path.isdir(folder):
+            found |= {each.removesuffix(ending) for each in os.listdir(folder) if each.endswith(ending)}
+    return sorted(found)
 
 
-# -- while it runs ---------------------------------------------------------------------
+# -- what would happen ------------------------------------------------------------------
 
 
-def _tell(kind: str, fields: dict[str, Any]) -> None:
-    """Print one event of a run."""
-    stamp = time.strftime("%H:%M:%S")
-    turn = f"turn {fields['turn']:>2} {fields.get('stage', ''):<7}" if "turn" in fields else ""
-    text = _words(kind, fields)
-    if text:
-        click.echo(show.clean(f"{stamp}  {turn}  {text}" if turn else f"{stamp}  {text}"))
-
-
-def _words(kind: str, fields: dict[str, Any]) -> str:
-    if kind == "run_begun":
-        return f"branch {fields['branch']} from {fields['base'][:10]}"
-    if kind == "author_begun":
-        return "author at work"
-    if kind == "author_done":
-        return f"author done in {fields['seconds']:.0f} s" if fields["ok"] else f"author failed: {fields['problem']}"
-    if kind == "checks_done":
-        return "checks: " + ", ".join(f"{each['kind']} {each['outcome']}" for each in fields["checks"])
-    if kind == "review_done":
-        return f"{fields['reviewer']}: {fields['problem'] or 'reviewed'}"
-    if kind == "verdict":
-        return (
-            f"verdict {fields['verdict']}, {show.number(fields['open'], 'finding')} open, {fields['blocking']} blocking"
-        )
-    if kind == "workspace_mended":
-        return f"a worker changed the workspace; put back: {', '.join(fields['changed'])}"
-    if kind == "rot":
-        return str(fields["message"]).removeprefix("Unspin: ")
-    if kind == "shipped":
-        return f"shipped: branch {fields['branch']}"
-    if kind == "end":
-        return f"{fields['state']}: {fields['stop_reason']} after {show.number(fields['turns'], 'author turn')}"
-    return ""
-
-
-def _plan(settings: RunSettings, repository: str, ticket: str) -> None:
+def _plan(settings: RunSettings, repository: str, ticket: str, pr: bool) -> None:
     page = show.Page()
     caps = settings.caps
+    base = git(repository, "rev-parse", "HEAD")
     page.hang("ticket", ticket.strip().splitlines()[0][:200])
-    page.hang("from", show.tilde(repository))
-    for stage, each in settings.authors.items():
-        who = ", ".join(settings.of_stage(stage)) if stage != m.SKETCH else "nobody"
-        page.hang(stage, f"{' '.join(each.command)} (at most {each.time_limit:.0f} s); reviewed by {who}")
+    branch = git(repository, "symbolic-ref", "--short", "-q", "HEAD", check=False) or "no branch"
+    page.hang("from", f"{show.tilde(repository)} at {base[:10]} ({branch})")
+    for each in clone.left_behind(repository, base):
+        page.hang("", f"not taken along: {each}")
+    unfit = clone.unfit(repository, base)
+    if unfit:
+        page.hang("refused", unfit, style="red")
+    for stage, who in settings.authors.items():
+        reviewed = ", ".join(settings.of_stage(stage)) if stage != m.SKETCH else "nobody"
+        page.hang(stage, f"{shlex.join(who.command)} (at most {who.time_limit:.0f} s); reviewed by {reviewed}")
+    for who in settings.reviewers:
+        page.hang("reviewer", f"{who.name}: {shlex.join(who.command)} (at most {who.time_limit:.0f} s)")
     page.hang("checks", ", ".join(f"{kind}: {command}" for kind, command in settings.checks) or "none")
+    commands = {shlex.join(each.command): each.command for each in (*settings.authors.values(), *settings.reviewers)}
+    for line, command in commands.items():
+        page.hang("guard", f"{line}: {clients.guard_of(command, repository)}")
     page.hang(
         "caps",
         f"{caps.design_turns} design turns, {caps.turns} author turns in all, a person after {caps.review_streak} "
@@ -223,6 +279,8 @@ def _plan(settings: RunSettings, repository: str, ticket: str) -> None:
     budget = ", ".join(f"{name} {value}" for name, value in settings.budget.items())
     page.hang("budget", budget or "none")
     page.hang("gates", ", ".join(settings.gates) or "none")
+    page.hang("prompts", f"at most {settings.prompt_tokens:,} tokens each")
+    page.hang("ends with", "the branch pushed, and a pull request" if pr else "a branch in your repository")
 
 
 # -- the person's gate -----------------------------------------------------------------
@@ -242,33 +300,35 @@ def gate(id: str, decision: str | None, note: str, as_json: bool) -> None:
     unspin run --resume ID goes on.
     """
     files = _files(id)
-    with _held(files):
+    if decision is not None or note:
+        _not_a_worker("gate")
+        with _held(files):
+            record = files.load()
+            _decide(files, record, decision or "", note)
+    else:
         record = files.load()
-        if decision is not None or note:
-            _decide(files, record, decision, note)
     if as_json:
-        click.echo(json.dumps(story(record)))
+        click.echo(json.dumps(story(record, files)))
         return
-    _show(record)
+    _show(record, files)
     if record["machine"]["state"] == m.RUNNING and decision:
         click.echo(f"Go on with: unspin run --resume {files.id}")
+    elif record["machine"]["state"] == m.HALTED:
+        click.echo(f"Decide: unspin gate {files.id} approve, override or stop (--note TEXT)")
 
 
-def _decide(files: Files, record: dict[str, Any], decision: str | None, note: str) -> None:
-    settings = _settings(record["repository"], record.get("settings"))
-    conductor = Conductor(files, settings, record)
-    files.mend_workspace(record["commit"])
-    if decision:
-        try:
-            getattr(conductor.machine, decision)()
-        except ValueError as error:
-            raise common.Problem(f"{error}.") from None
-    said = f"- {time.strftime('%Y-%m-%d %H:%M')} {decision or 'note'}{f': {note}' if note else ''}\n"
-    path = os.path.join(files.workspace, "decisions.md")
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    write(path, text + said)
-    conductor.decided(decision or "note", note)
+def _decide(files: Files, record: dict[str, Any], decision: str, note: str) -> None:
+    repository = record["repository"]
+    if record.get("elsewhere"):
+        repository = repository if os.path.isdir(repository) else _repository()
+    table = record["settings"] if record["settings"] is not None else _table(repository, None)
+    settings = _checked(table, f"the settings of run {files.id}")
+    settings.gates = tuple(record["gates"])
+    conductor = Conductor.resume(files, settings, lambda kind, fields: None, record=record, repository=repository)
+    try:
+        conductor.decide(decision, note, time.strftime("%Y-%m-%d %H:%M"))
+    except ValueError as error:
+        raise common.Problem(f"{error}.") from None
 
 
 # -- looking ---------------------------------------------------------------------------
@@ -283,19 +343,20 @@ def runs(ctx: click.Context, as_json: bool) -> None:
         return
     records = []
     for each in _ids():
+        files = Files(each, state_folder())
         try:
-            records.append(Files(each, state_folder()).load())
+            records.append((files.load(), files))
         except RunError as error:
             common.warn(str(error))
-    records.sort(key=lambda each: each["began"])
+    records.sort(key=lambda each: each[0]["began"])
     page = show.Page()
     if not records and not as_json:
         page.line("No run yet.")
-    for record in records:
+    for record, files in records:
         if as_json:
-            click.echo(json.dumps(story(record)))
+            click.echo(json.dumps(story(record, files)))
             continue
-        told = story(record)
+        told = story(record, files)
         why = f"  {told['stop_reason']}" if told["stop_reason"] else ""
         page.line(
             f"{told['id']}  {show.moment(record['began']):<13}{told['state']:<8}  {told['stage']:<7}"
@@ -311,35 +372,43 @@ def show_run(id: str, as_json: bool) -> None:
     files = _files(id)
     record = files.load()
     if as_json:
-        click.echo(json.dumps(story(record)))
+        click.echo(json.dumps(story(record, files)))
         return
-    _show(record)
+    _show(record, files)
     for each in files.events():
         fields = {key: value for key, value in each.items() if key not in ("event", "time")}
-        text = _words(each["event"], fields)
+        text = watching.line(each["event"], fields, each["time"])
         if text:
-            turn = f"turn {fields['turn']:>2}  " if "turn" in fields else ""
-            click.echo(show.clean(f"  {time.strftime('%H:%M:%S', time.localtime(each['time']))}  {turn}{text}"))
+            click.echo(f"  {text}")
 
 
-def _show(record: dict[str, Any]) -> None:
-    page, told = show.Page(), story(record)
+def _show(record: dict[str, Any], files: Files) -> None:
+    page, told = show.Page(), story(record, files)
     why = f": {told['stop_reason']}" if told["stop_reason"] else ""
     page.hang("run", f"{told['id']}, {told['state']}{why}", style="bold")
     page.hang("branch", f"{told['branch']} of {show.tilde(told['repository'])}")
+    page.hang("files", show.tilde(files.workspace))
     page.hang(
-        "stage", f"{told['stage']}, {show.number(told['author_turns'], 'author turn')}, {told['overrides']} overrides"
+        "stage",
+        f"{told['stage']}, {show.number(told['author_turns'], 'author turn')}, "
+        f"{show.number(told['overrides'], 'override')}",
     )
     spent = told["cost"]
     page.hang("cost", f"{spent['tokens']:,} tokens, ${spent['cost']:,.2f}, {spent['seconds']:,.0f} s of work")
     verdicts = ", ".join(f"{each['stage']} {each['turn']}: {each['verdict']}" for each in told["verdicts"])
     page.hang("verdicts", verdicts or "none yet")
+    for each in told["checks"]:
+        page.hang("check", f"{each['kind']}: {each['outcome']} in turn {each['turn']} ({each['command']})")
     for each in told["open_findings"]:
         kind = f"{each['severity']}, blocking" if each["blocking"] else each["severity"]
         about = f"{each['id']} ({kind}, {each['reviewer']}, since turn {each['since']})"
         page.hang("open", f"{about} {each['location']}: {each['claim']}")
     for each in told["resolved_findings"]:
-        page.hang("resolved", f"{each['id']} in turn {each['in_turn']}: {each['claim']}", style="dim")
+        since = f"raised in turn {each['since']}, not raised again in turn {each['in_turn']}"
+        page.hang("resolved", f"{each['id']} ({each['reviewer']}, {since}): {each['claim']}", style="dim")
+    report = told["report"]
+    if report and report["next_step"]:
+        page.hang("next", f"{report['next_step']}, not started")
 
 
 # -- the drill -------------------------------------------------------------------------

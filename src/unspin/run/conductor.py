@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 
 from unspin import cost
-from unspin.cost.files import folders
+from unspin.cost.files import find, folders
 from unspin.events import TurnReport, shell
+from unspin.facts.digest import digest
 from unspin.facts.failures import failing_tests
 from unspin.facts.reading import Reader
 from unspin.facts.redact import redact
 from unspin.facts.step import FAILED
 from unspin.guard import Guard, Settings
-from unspin.guard.budget import Budget
+from unspin.guard.budget import Budget, StopReport
+from unspin.run import clients, clone, prompts, worker
 from unspin.run import machine as m
-from unspin.run import prompts, worker
+from unspin.run.clone import RunError
 from unspin.run.findings import SCHEMA, Finding, Review, ReviewError, Verdict, merge, read
+from unspin.run.ledger import read_plain
 from unspin.run.machine import Machine
 from unspin.run.settings import ENVIRONMENT, PREFIXES, RunSettings
-from unspin.run.workspace import Files, RunError, git, write
+from unspin.run.workspace import Files, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +39,10 @@ if TYPE_CHECKING:
     from unspin.run.settings import Worker
 
 _LONGEST_DESIGN = 400_000  # characters
+_LARGEST_REVIEW = 1_000_001  # bytes: one more than a review may have
+_EXCERPT = 600  # characters of a check's output in the report
+_PLACE = re.compile(r"[\w./@+-]*[\w/]\.\w+(?::\d[\d-]*)?|(?:[\w.@+-]+/)+[\w.@+-]+(?::\d[\d-]*)?")
+_MOST_PLACES = 40
 
 
 class Conductor:
@@ -55,7 +63,7 @@ class Conductor:
         self.machine = Machine(
             settings.caps, reviewers, gates=settings.gates, checks=bool(settings.checks), state=record["machine"]
         )
-        self._began = time.monotonic()
+        self._checkout: dict[str, str] | None = None  # what was last seen of the person's
 
     # -- beginning ---------------------------------------------------------------------
 
@@ -67,60 +75,98 @@ class Conductor:
         *,
         repository: str,
         ticket: str,
+        table: dict[str, Any] | None = None,
+        pull_request: bool = False,
         told: Callable[[str, dict[str, Any]], None],
     ) -> Conductor:
-        """Make a new run."""
-        branch = f"unspin/{files.id}"
-        files.make(repository, ticket, branch)
-        base = git(files.tree, "rev-parse", "HEAD")
+        """Make a new run. ``table`` are the settings as they were read: they hold to the run's end."""
+        base = clone.git(repository, "rev-parse", "HEAD")
+        reason = clone.unfit(repository, base)
+        if reason:
+            raise RunError(f"{repository}: {reason}")
         record = {
             "id": files.id,
             "repository": repository,
-            "branch": branch,
+            "branch": files.clone.branch,
             "base": base,
             "head": base,
+            "made": False,
             "commit": "",
+            "tree": "",
+            "events": 0,
             "open": [],
             "failed_checks": [],
-            "resolved": [],
+            "checks": [],
             "spent": {"seconds": 0.0, "tokens": 0, "cost": 0.0},
+            "since": None,
             "began": time.time(),
             "rot": None,
+            "settings": table,
+            "gates": list(settings.gates),
+            "pull_request": pull_request,
             "machine": m.initial(),
         }
+        files.prepare(ticket)
+        files.keep(record)
         self = cls(files, settings, record, told)
-        self._note("run_begun", repository=repository, branch=branch, base=base)
-        self._settle("The run begins")
+        self._make()
         return self
 
+    def _make(self) -> None:
+        record = self.record
+        self.files.make(record["repository"], record["base"])
+        self._note("run_begun", repository=record["repository"], branch=record["branch"], base=record["base"])
+        record["made"] = True
+        self._settle("The run begins", commit=True)
+
     @classmethod
-    def resume(cls, files: Files, settings: RunSettings, told: Callable[[str, dict[str, Any]], None]) -> Conductor:
+    def resume(
+        cls,
+        files: Files,
+        settings: RunSettings,
+        told: Callable[[str, dict[str, Any]], None],
+        *,
+        record: dict[str, Any] | None = None,
+        repository: str = "",
+    ) -> Conductor:
         """Go on with a run, from its files: what was under way when it ended is done again."""
-        record = files.load()
-        files.mend_workspace(record["commit"])
-        return cls(files, settings, record, told)
+        record = record or files.load()
+        worker.end_marked(_mark(files))
+        self = cls(files, settings, record, told)
+        if record.get("elsewhere"):
+            files.arrive(record, repository or record["repository"])
+            self._note("arrived", repository=record["repository"])
+        elif not record["made"]:
+            self._make()
+            return self
+        changed = files.take_up(record)
+        if record["since"] is not None:  # a worker was at work when the run was killed: what it used counts
+            self._count_cost()
+        self._note("resumed", turn=self.machine.state["turn"], put_back=changed[:20])
+        return self
 
     # -- the loop ----------------------------------------------------------------------
 
     def go(self) -> str:
         """Go on until the run is over or waits for a person; return its state."""
+        self._checkout = self._look()
         while True:
             step = self.machine.next()
             if step.what in (m.WAIT, m.OVER):
-                self._settle(f"{self.machine.state['state']}: {self.machine.state['stop_reason']}")
-                self._note_end()
+                self._end(step)
                 return str(self.machine.state["state"])
-            if step.what == m.AUTHOR and not self.machine.state["begun"] and self._spent():
+            if step.what in (m.AUTHOR, m.CHECKS, m.REVIEW) and self._spent(step):
                 continue
             getattr(self, f"_{step.what}")(step)
 
-    def _spent(self) -> bool:
-        """Halt where a budget is used up; tell whether it is."""
-        spent = self.record["spent"]
-        budget = Budget(**self.settings.budget)
-        if "tokens" in self.settings.budget or "cost" in self.settings.budget:
-            budget.after(tokens=spent["tokens"], cost=spent["cost"])
-        report = budget.before("author turn", elapsed=spent["seconds"])
+    def _spent(self, step: Step) -> bool:
+        """Halt where a budget is used up; tell whether it is. An override grants each of them once more."""
+        spent, times = self.record["spent"], self.machine.state["budgets"]
+        budget = Budget(
+            **{name: value * times for name, value in self.settings.budget.items()},
+            used={"tokens": spent["tokens"], "cost": spent["cost"]},
+        )
+        report = budget.before(step.what, elapsed=spent["seconds"])
         if report is not None:
             self.machine.spent(report.reason)
         return report is not None
@@ -130,54 +176,81 @@ class Conductor:
     def _author(self, step: Step) -> None:
         turn = self.machine.begin_author()
         stage = step.stage
-        self.files.reset_tree(self.record["head"], self.record["branch"])
+        self.files.clone.reset(self.record["head"])
         self.files.clear_hand()
-        design = os.path.join(self.files.hand, "design.md")
-        write(design, self._read("design.md"))
+        write(os.path.join(self.files.hand, "design.md"), self._read("design.md"))
         self._note("author_begun", turn=turn, stage=stage)
         prompt = prompts.author(
             stage,
             ticket=self._read("ticket.md"),
             design=self._read("design.md"),
+            decisions=self._decisions(),
             findings=self._open(),
+            files=self._places() if stage == m.CODE else (),
+            verdict=self._last_verdict(),
             tokens=self.settings.prompt_tokens,
         )
-        folder = self.files.turn_folder(turn, stage)
-        write(os.path.join(folder, "prompt.md"), prompt)
-        self._settle(f"Turn {turn} ({stage}): the prompt")
-        outcome = self._work(self.settings.authors[stage], prompt, stage, turn, design=design)
+        folder = self._folder(turn, stage)
+        self._write(f"{folder}/prompt.md", prompt)
+        outcome = self._work(self.settings.authors[stage], prompt, stage, turn, gives="design")
         self._keep(folder, "author", outcome)
-        ok = outcome.ok
-        if ok and stage != m.CODE:
-            text = _text(design)[:_LONGEST_DESIGN]
-            ok = bool(text.strip())
-            if ok:
-                write(os.path.join(self.files.workspace, "design.md"), text)
-        elif ok:
-            message = f"{self._title()} (turn {turn})"
-            self.record["head"] = self.files.commit_tree(message, self.record["branch"], self.record["head"])
-        problem = outcome.problem or ("" if outcome.ok else f"exit status {outcome.status}")
-        problem = problem or ("" if ok else "it left no design")
-        self.machine.author_done(ok=ok)
-        self._note("author_done", turn=turn, stage=stage, ok=ok, problem=problem, seconds=round(outcome.seconds, 3))
-        if outcome.status is None and "cannot be started" in outcome.problem:
-            self.machine.state.update(state=m.FAILED, stop_reason=m.WORKER_FAILED)
-        self._settle(f"Turn {turn} ({stage}): {'done' if ok else problem}")
+        problem = outcome.problem or ("" if outcome.status == 0 else f"exit status {outcome.status}")
+        if not problem and stage != m.CODE:
+            text = self.files.handed("design.md", _LONGEST_DESIGN * 4).decode("utf-8", "replace")[:_LONGEST_DESIGN]
+            if text.strip():
+                self._write("design.md", text)
+            else:
+                problem = "it left no design"
+        elif not problem:
+            problem = self._commit_code(turn, folder)
+        if outcome.startable:
+            self.machine.author_done(ok=not problem)
+        else:
+            self.machine.broken()
+        self._note(
+            "author_done", turn=turn, stage=stage, ok=not problem, problem=problem, seconds=round(outcome.seconds, 3)
+        )
+        self._settle(f"Turn {turn} ({stage}): {problem or 'done'}", commit=bool(problem) or stage == m.SKETCH)
+        if problem:
+            self._look_again(turn, stage)
+
+    def _commit_code(self, turn: int, folder: str) -> str:
+        """Commit what the worker left; return what is wrong with it, if anything is."""
+        before = self.record["head"]
+        try:
+            head = self.files.clone.commit(f"{self._title()} (turn {turn})", before)
+        except RunError as error:
+            return str(error)
+        self.record["head"] = head
+        if head != before:
+            self.files.ledger.write(f"{folder}/commit.bundle", self.files.clone.bundle(before, head))
+        return ""
 
     def _title(self) -> str:
-        first = next(
-            (line.lstrip("# ").strip() for line in self._read("ticket.md").splitlines() if line.strip()), "Change"
-        )
-        return first[:72]
+        lines = (line.lstrip("# ").strip() for line in self._read("ticket.md").splitlines())
+        return next(filter(None, lines), "Change")[:72]
+
+    def _places(self) -> list[str]:
+        """Return the files, with their insertion points, that the design names and that are there."""
+        found: dict[str, None] = {}
+        for match in _PLACE.finditer(self._read("design.md")[:100_000]):
+            name, colon, line = match.group().partition(":")
+            path = os.path.normpath(name)
+            if not path.startswith(("..", "/", ".git/")) and os.path.isfile(os.path.join(self.files.tree, path)):
+                found[f"{path}{colon}{line}"] = None
+                if len(found) == _MOST_PLACES:
+                    break
+        return list(found)
 
     # -- the project's own checks ------------------------------------------------------
 
     def _checks(self, step: Step) -> None:
-        self.files.reset_tree(self.record["head"], self.record["branch"])
         found, told = [], []
         failing: list[str] | None = None
         build = ""
         for kind, command in self.settings.checks:
+            self.files.clone.reset(self.record["head"])
+            self.files.clone.touched()
             outcome = worker.run(
                 command,
                 b"",
@@ -185,7 +258,10 @@ class Conductor:
                 env=self._environment("check", step.turn),
                 limit=self.settings.check_limit,
                 keep=self.settings.output_bytes,
+                mark=_mark(self.files),
             )
+            self._mend(step.turn, f"check {kind}")
+            self.record["spent"]["seconds"] += outcome.seconds
             output = outcome.output.decode("utf-8", "replace")
             status = outcome.status if outcome.status is not None else 124
             seen = Reader(Settings({"checks.commands": {kind: [command]}})).read(shell(command, output, status))
@@ -195,16 +271,18 @@ class Conductor:
                 failing = names
             if kind == "build":
                 build = result
+            excerpt = redact(output[-_EXCERPT:])
             told.append({"kind": kind, "command": command, "outcome": result, "status": status, "failing": names})
-            write(
-                os.path.join(self.files.turn_folder(step.turn, step.stage), f"check-{kind}.txt"),
-                redact(output[-200_000:]),
+            self.record["checks"] = [each for each in self.record["checks"] if each["kind"] != kind]
+            self.record["checks"].append(
+                {"kind": kind, "command": command, "outcome": result, "excerpt": excerpt, "turn": step.turn}
             )
+            self._write(f"{self._folder(step.turn, step.stage)}/check-{kind}.txt", redact(output[-200_000:]))
             if result != "passed":
                 what = (
-                    f"{len(names)} tests fail: {', '.join(names[:10])}"
+                    f"{len(names)} {'test fails' if len(names) == 1 else 'tests fail'}: {', '.join(names[:10])}"
                     if names
-                    else outcome.problem or f"exit status {status}"
+                    else outcome.problem or (f"exit status {status}" if status else "its outcome cannot be told")
                 )
                 found.append(
                     Finding(f"check-{kind}", "critical", True, command, what, reviewer="checks", since=step.turn)
@@ -212,38 +290,40 @@ class Conductor:
         self.record["failed_checks"] = [each.as_mapping() for each in found]
         self.record["failing"], self.record["build"] = failing, build
         self.machine.checks_done()
-        self._note("checks_done", turn=step.turn, checks=told)
-        self._settle(f"Turn {step.turn} ({step.stage}): checks")
+        self._note("checks_done", turn=step.turn, stage=step.stage, checks=told)
+        self._settle()
 
     # -- reviews -----------------------------------------------------------------------
 
     def _review(self, step: Step) -> None:
         who = next(each for each in self.settings.reviewers if each.name == step.reviewer)
-        self.files.reset_tree(self.record["head"], self.record["branch"])
+        record = self.record
+        self.files.clone.reset(record["head"])
         self.files.clear_hand()
-        target = os.path.join(self.files.hand, "findings.json")
         stage = f"review-{step.stage}"
-        changed = self.files.diff(self.record["base"], self.record["head"]) if step.stage == m.CODE else ""
+        code = step.stage == m.CODE
         prompt = prompts.reviewer(
             step.stage,
             who.prompt,
             ticket=self._read("ticket.md"),
             design=self._read("design.md"),
-            changed=changed,
+            changed=self.files.clone.changes(record["base"], record["head"]) if code else "",
+            base=record["base"] if code else "",
+            decisions=self._decisions(),
             findings=[each for each in self._open() if each.reviewer in (who.name, "")],
             tokens=self.settings.prompt_tokens,
         )
-        folder = os.path.join(self.files.turn_folder(step.turn, step.stage), "reviews")
+        folder = f"{self._folder(step.turn, step.stage)}/reviews"
         name = who.name if step.attempt == 1 else f"{who.name}-{step.attempt}"
-        write(os.path.join(folder, f"{name}.prompt.md"), prompt)
-        self._settle(f"Turn {step.turn} ({step.stage}): review by {who.name}")
-        outcome = self._work(who, prompt, stage, step.turn, findings=target)
+        self._write(f"{folder}/{name}.prompt.md", prompt)
+        outcome = self._work(who, prompt, stage, step.turn, gives="findings")
         self._keep(folder, name, outcome)
-        problem = outcome.problem
+        problem = outcome.problem or ("" if outcome.status == 0 else f"exit status {outcome.status}")
         try:
-            data = _bytes(target)
-            review = read(data, who.name, turn=step.turn)
-            write(os.path.join(folder, f"{who.name}.json"), json.dumps(_plain(review), indent=1) + "\n")
+            review = read(self.files.handed("findings.json", _LARGEST_REVIEW), who.name, turn=step.turn)
+            if problem:
+                raise ReviewError("a review by a worker that failed does not count")
+            self._write(f"{folder}/{who.name}.json", json.dumps(_plain(review), indent=1) + "\n")
         except ReviewError as error:
             problem = f"{error}{f' ({problem})' if problem else ''}"
             self.machine.review_done(who.name, ok=False)
@@ -252,20 +332,21 @@ class Conductor:
         self._note(
             "review_done", turn=step.turn, stage=step.stage, reviewer=who.name, attempt=step.attempt, problem=problem
         )
-        self._settle(f"Turn {step.turn} ({step.stage}): {who.name}: {problem or 'reviewed'}")
+        self._settle()
 
     def _judge(self, step: Step) -> None:
-        folder = os.path.join(self.files.turn_folder(step.turn, step.stage), "reviews")
+        folder = self._folder(step.turn, step.stage)
         names = self.machine.reviewers[step.stage]
-        reviews = [read(_bytes(os.path.join(folder, f"{name}.json")), name, turn=step.turn) for name in names]
+        reviews = [
+            read(self.files.ledger.read(f"{folder}/reviews/{name}.json") or b"", name, turn=step.turn) for name in names
+        ]
         failed = [Finding.of(each) for each in self.record["failed_checks"]] if step.stage == m.CODE else []
         verdict = merge(step.stage, reviews, failed, self._open())
-        path = os.path.join(self.files.turn_folder(step.turn, step.stage), "verdict.json")
-        write(path, json.dumps(verdict.as_mapping(), indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(verdict.as_mapping(), indent=1, ensure_ascii=False) + "\n"
+        self._write(f"{folder}/verdict.json", text)
         self._rot(step, verdict)
         ended = verdict.verdict != "revise" and step.stage == m.DESIGN
         self.record["open"] = [] if ended else [each.as_mapping() for each in verdict.open]
-        self.record["resolved"] += [{**each.as_mapping(), "in_turn": step.turn} for each in verdict.resolved]
         self.machine.judged(verdict.verdict)
         self._note(
             "verdict",
@@ -274,9 +355,11 @@ class Conductor:
             verdict=verdict.verdict,
             open=len(verdict.open),
             blocking=sum(each.blocking for each in verdict.open),
-            resolved=[each.id for each in verdict.resolved],
+            returned=[each.id for each in verdict.returned],
+            resolved=[{**each.as_mapping(), "in_turn": step.turn} for each in verdict.resolved],
         )
-        self._settle(f"Turn {step.turn} ({step.stage}): {verdict.verdict}")
+        self._look_again(step.turn, step.stage)
+        self._settle(f"Turn {step.turn} ({step.stage}): {verdict.verdict}", commit=True)
 
     def _rot(self, step: Step, verdict: Verdict) -> None:
         """Note a turn that ends as the one before did."""
@@ -286,57 +369,113 @@ class Conductor:
             step.turn,
             failing_tests=self.record.get("failing") if step.stage == m.CODE else None,
             build=self.record.get("build", "") if step.stage == m.CODE else "",
-            findings=[each.claim for each in verdict.open],
+            findings=[each.claim for each in verdict.open if each.reviewer != "checks"],
         )
         for response in guard.observe(report):
-            self._note("rot", turn=step.turn, message=response.message)
+            self._note("rot", turn=step.turn, stage=step.stage, message=response.message)
         self.record["rot"] = json.loads(json.dumps(guard.state))
 
     # -- the end -----------------------------------------------------------------------
 
     def _finish(self, step: Step) -> None:
         record = self.record
-        lines = [
-            f"# {self._title()}",
-            "",
-            self._read("ticket.md").strip(),
-            "",
-            "## Design",
-            "",
-            self._read("design.md").strip(),
-        ]
-        lines += ["", "## Changed", "", "```", self.files.diff(record["base"], record["head"]), "```", ""]
-        if record["resolved"]:
+        lines = [f"# {self._title()}", "", self._read("ticket.md").strip(), "", "## Design", ""]
+        lines += [self._read("design.md").strip(), "", "## Changed", "", "```"]
+        lines += [self.files.clone.changes(record["base"], record["head"]), "```", ""]
+        resolved = _resolved(self.files)
+        if resolved:
             lines += ["## Objections that were resolved", ""]
-            lines += [
-                f"- {each['id']} ({each['reviewer']}): {' '.join(each['claim'].split())}" for each in record["resolved"]
-            ]
-        write(os.path.join(self.files.workspace, "description.md"), "\n".join(lines) + "\n")
-        self.files.deliver(record["repository"], record["branch"])
+            lines += [f"- {each['id']} ({each['reviewer']}): {' '.join(each['claim'].split())}" for each in resolved]
+        self._write("description.md", "\n".join(lines) + "\n")
+        self.files.clone.deliver(record["repository"])
         self.machine.finished()
         self._note("shipped", branch=record["branch"], head=record["head"])
+        self._settle()
+
+    def _end(self, step: Step) -> None:
+        """Leave the report of a run that is over or waits, and tell."""
+        state = self.machine.state
+        told = {"state": state["state"], "stop_reason": state["stop_reason"], "turns": state["turn"]}
+        self._write("report.json", json.dumps(self.report(step).as_mapping(), indent=1, ensure_ascii=False) + "\n")
+        self._note("end", **told)
+        self._settle(f"{state['state']}: {state['stop_reason']}", commit=True)
+        self.files.finish(self.record)
+        if self.settings.notify:
+            worker.run(
+                self.settings.notify,
+                json.dumps(story(self.record, self.files)).encode(),
+                folder=self.files.home,
+                env={**self._environment("notify", state["turn"]), "UNSPIN_STATE": state["state"]},
+                limit=60,
+                keep=10_000,
+                mark=_mark(self.files),
+            )
+
+    def report(self, step: Step) -> StopReport:
+        """Return DESIGN's stop report of a run that is over or waits."""
+        state, record = self.machine.state, self.record
+        waits = state["state"] == m.HALTED
+        tail = [f"{each['id']} ({each['severity']}) {each['location']}: {each['claim']}" for each in record["open"]]
+        notes = [os.path.join(self.files.workspace, "events.jsonl")]
+        last = self._last_verdict()
+        notes += [os.path.join(self.files.workspace, last)] if last else []
+        return StopReport(
+            state["stop_reason"],
+            completed_steps=state["turn"] - state["begun"],
+            next_step=f"author turn {state['turn'] + 1} ({step.stage})" if waits else "",
+            tokens_used=record["spent"]["tokens"],
+            checks=[{key: each[key] for key in ("kind", "command", "outcome", "excerpt")} for each in record["checks"]],
+            tail=tail,
+            notes=notes,
+        )
 
     # -- what all steps share ----------------------------------------------------------
 
-    def _work(
-        self, who: Worker, prompt: str, stage: str, turn: int, *, design: str = "", findings: str = ""
-    ) -> worker.Outcome:
-        env = self._environment(stage, turn)
-        env.update({name: path for name, path in (("UNSPIN_DESIGN", design), ("UNSPIN_FINDINGS", findings)) if path})
+    def _work(self, who: Worker, prompt: str, stage: str, turn: int, *, gives: str) -> worker.Outcome:
+        """Write down that a worker starts, start it, and put right what it was not asked to touch."""
+        files = self.files
+        target = os.path.join(files.hand, "design.md" if gives == "design" else "findings.json")
+        env = {**self._environment(stage, turn), f"UNSPIN_{gives.upper()}": target}
+        path = os.path.join(files.place, "worker-settings.json")
+        command, text = clients.prepared(
+            who.command, path=path, project=files.tree, hand=files.hand, workspace=files.workspace
+        )
+        if text is not None:
+            write(path, text)
+        if self.record["since"] is None:
+            self.record["since"] = time.time()
+        self._settle()
+        files.clone.touched()
         outcome = worker.run(
-            who.command,
+            command,
             prompt.encode("utf-8", "replace"),
-            folder=self.files.tree,
+            folder=files.tree,
             env=env,
             limit=who.time_limit,
             keep=self.settings.output_bytes,
+            mark=_mark(files),
         )
-        changed = self.files.mend_workspace(self.record["commit"])
-        if changed:
-            self._note("workspace_mended", turn=turn, stage=stage, changed=changed[:20])
+        self._mend(turn, stage)
         self.record["spent"]["seconds"] += outcome.seconds
         self._count_cost()
         return outcome
+
+    def _mend(self, turn: int, stage: str) -> None:
+        changed = self.files.mend(self.record)
+        if changed:
+            self._note("workspace_mended", turn=turn, stage=stage, changed=changed[:20])
+
+    def _look(self) -> dict[str, str]:
+        found = clone.look(self.record["repository"])
+        return {name: each for name, each in found.items() if name != f"refs/heads/{self.record['branch']}"}
+
+    def _look_again(self, turn: int, stage: str) -> None:
+        """Tell where the person's checkout is not as it was: a worker that wrote outside of its folder, or a person."""
+        before, now = self._checkout, self._look()
+        self._checkout = now
+        if before is not None and before != now:
+            changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+            self._note("checkout_changed", turn=turn, stage=stage, changed=changed[:20])
 
     def _environment(self, stage: str, turn: int) -> dict[str, str]:
         names = {*ENVIRONMENT, *self.settings.environment}
@@ -350,66 +489,102 @@ class Conductor:
         }
 
     def _count_cost(self) -> None:
-        """Add up what workers used, where they leave transcripts that we can read."""
-        slug = "".join(char if char.isalnum() else "-" for char in self.files.tree)
+        """Add what the last worker used, where it leaves transcripts that we can read: those written since it began."""
+        since, self.record["since"] = self.record["since"], None
+        slug = "".join(char if char.isalnum() else "-" for char in os.path.realpath(self.files.tree))
         places = [path for base in folders() if os.path.isdir(path := os.path.join(base, slug))]
-        if not places:
+        found = find(places, since=since or 0.0) if places else []
+        if not found:
             return
-        from unspin.cost.files import find
         from unspin.cost.transcripts import Reading
 
-        report = cost.report(Reading().messages(find(places)), cost.known_prices(), cost.Report(cost.PROJECT))
-        self.record["spent"]["tokens"] = sum(row.totals.tokens for row in report.rows.values())
-        self.record["spent"]["cost"] = sum(row.totals.cost or 0.0 for row in report.rows.values())
+        report = cost.report(Reading().messages(found), cost.known_prices(), cost.Report(cost.PROJECT))
+        self.record["spent"]["tokens"] += sum(row.totals.tokens for row in report.rows.values())
+        self.record["spent"]["cost"] += sum(row.totals.cost or 0.0 for row in report.rows.values())
 
     def _keep(self, folder: str, name: str, outcome: worker.Outcome) -> None:
-        write(os.path.join(folder, f"{name}.output.txt"), redact(outcome.output.decode("utf-8", "replace")))
+        self._write(f"{folder}/{name}.output.txt", redact(outcome.output.decode("utf-8", "replace")))
         told = {
             "status": outcome.status,
             "seconds": round(outcome.seconds, 3),
             "problem": outcome.problem,
             "bytes_left_out": outcome.truncated,
         }
-        write(os.path.join(folder, f"{name}.outcome.json"), json.dumps(told) + "\n")
+        self._write(f"{folder}/{name}.outcome.json", json.dumps(told) + "\n")
 
-    def _settle(self, message: str) -> None:
-        """Write down the state and commit the workspace: from here on a crash goes back to this moment at most."""
+    def _settle(self, message: str = "", *, commit: bool = False) -> None:
+        """Write down the state: from here on a crash goes back to this moment at most."""
         self.record["machine"] = self.machine.state
-        self.record["commit"] = self.files.commit(self.record, message)
-        self.files.keep(self.record)
+        self.files.settle(self.record, message if commit else "")
 
     def _note(self, kind: str, **fields: Any) -> None:
         self.files.event(kind, **fields)
-        self.told(kind, fields)
+        self.told(kind, {**fields, "spent": self.record["spent"]})
 
-    def _note_end(self) -> None:
-        state = self.machine.state
-        self.told("end", {"state": state["state"], "stop_reason": state["stop_reason"], "turns": state["turn"]})
-        if self.settings.notify:
-            worker.run(
-                self.settings.notify,
-                json.dumps(story(self.record)).encode(),
-                folder=self.files.home,
-                env=self._environment("notify", state["turn"]),
-                limit=60,
-                keep=10_000,
-            )
+    def decide(self, decision: str, note: str, when: str) -> None:
+        """Take in what the person decided, and write it down; raise ``ValueError`` where it does not fit."""
+        stage, record = self.machine.state["stage"], self.record
+        if decision == "approve" and stage == m.SKETCH:
+            raise ValueError("approve: there is no design yet")
+        if decision == "approve" and stage == m.CODE and record["head"] == record["base"]:
+            raise ValueError("approve: no code was written yet")
+        if decision:
+            getattr(self.machine, decision)()
+        said = f"- {when} {decision or 'note'}{f': {note}' if note else ''}\n"
+        self._write("decisions.md", self._read("decisions.md") + said)
+        self._note("decided", decision=decision or "note", note=note)
+        step = self.machine.next()
+        if step.what == m.OVER:
+            self._write("report.json", json.dumps(self.report(step).as_mapping(), indent=1, ensure_ascii=False) + "\n")
+        self._settle(f"Decided: {decision or 'note'}", commit=True)
+        self.files.finish(self.record)
 
-    def decided(self, decision: str, note: str) -> None:
-        """Write down what the person decided."""
-        self._note("decided", decision=decision, note=note)
-        self._settle(f"Decided: {decision}")
+    def changed(self, path: str) -> None:
+        """Note that other settings hold from here on."""
+        self._note("settings", path=path)
+        self._settle()
 
     def _open(self) -> list[Finding]:
         return [Finding.of(each) for each in self.record["open"]]
 
+    def _decisions(self) -> str:
+        """Return what the person decided with a note, the newest first."""
+        lines = [line for line in self._read("decisions.md").splitlines() if line.startswith("- ") and ": " in line]
+        return "\n".join(reversed(lines))
+
+    def _last_verdict(self) -> str:
+        verdicts = self.machine.state["verdicts"]
+        return f"{self._folder(verdicts[-1][0], verdicts[-1][1])}/verdict.json" if verdicts else ""
+
+    def _folder(self, turn: int, stage: str) -> str:
+        return f"turns/{turn:03}-{stage}"
+
+    def _write(self, name: str, text: str) -> None:
+        self.files.ledger.write(name, text.encode("utf-8", "replace"))
+
     def _read(self, name: str) -> str:
-        return _text(os.path.join(self.files.workspace, name))
+        return (self.files.ledger.read(name) or b"").decode("utf-8", "replace")
 
 
-def story(record: dict[str, Any]) -> dict[str, Any]:
+def _mark(files: Files) -> str:
+    """Return how the marks of this run's workers begin."""
+    return f"{files.id}.{digest(files.place)}."
+
+
+def _resolved(files: Files) -> list[dict[str, Any]]:
+    return [each for event in files.events() if event["event"] == "verdict" for each in event["resolved"]]
+
+
+def story(record: dict[str, Any], files: Files) -> dict[str, Any]:
     """Return what ``unspin runs show --json`` tells of a run."""
     state = record["machine"]
+    report = None
+    if state["state"] != m.RUNNING:
+        data = read_plain(os.path.join(files.workspace, "report.json"), 10_000_000)
+        try:
+            report = json.loads(data or b"null")
+        except ValueError:
+            report = None
     return {
         "id": record["id"],
         "state": state["state"],
@@ -420,27 +595,18 @@ def story(record: dict[str, Any]) -> dict[str, Any]:
         "overrides": state["overrides"],
         "verdicts": [{"turn": turn, "stage": stage, "verdict": verdict} for turn, stage, verdict in state["verdicts"]],
         "open_findings": record["open"],
-        "resolved_findings": record["resolved"],
+        "resolved_findings": _resolved(files),
+        "checks": record["checks"],
         "branch": record["branch"],
+        "head": record["head"],
         "repository": record["repository"],
         "cost": record["spent"],
+        "report": report,
     }
 
 
 def _plain(review: Review) -> dict[str, Any]:
     return {"verdict": review.verdict, "findings": [each.as_mapping() for each in review.findings]}
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(1_100_000)
-    except OSError:
-        return b""
-
-
-def _text(path: str) -> str:
-    return _bytes(path).decode("utf-8", "replace")
 
 
 __all__ = ["SCHEMA", "Conductor", "RunError", "story"]

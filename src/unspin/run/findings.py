@@ -7,6 +7,7 @@ identity from turn to turn, so that what is still open can be told from what is 
 from __future__ import annotations
 
 import json
+import re
 
 from unspin.facts.digest import digest
 
@@ -25,6 +26,7 @@ SEVERITIES = ("critical", "major", "minor", "nit")
 _LARGEST = 1_000_000  # bytes of a review
 _MOST = 200  # findings of one review
 _LONGEST = 4_000  # characters of a claim
+_LINE = re.compile(r"[:#L0-9,-]+$")  # the end of "cart.py:12-15"
 
 #: What a reviewer's file has to look like (JSON Schema, draft 2020-12); docs/run.md shows it to workers.
 SCHEMA: dict[str, Any] = {
@@ -40,10 +42,10 @@ SCHEMA: dict[str, Any] = {
                 "type": "object",
                 "required": ["id", "severity", "blocking", "location", "claim"],
                 "properties": {
-                    "id": {"type": "string", "minLength": 1},
+                    "id": {"type": "string", "minLength": 1, "maxLength": 200},
                     "severity": {"enum": list(SEVERITIES)},
                     "blocking": {"type": "boolean"},
-                    "location": {"type": "string"},
+                    "location": {"type": "string", "maxLength": 500},
                     "claim": {"type": "string", "minLength": 1, "maxLength": _LONGEST},
                 },
             },
@@ -57,9 +59,9 @@ class ReviewError(Exception):
 
 
 class Finding:
-    """One objection. ``key`` is the same for the same objection in another turn."""
+    """One objection. ``key`` is the same for the same objection in another turn, ``loose`` when lines moved too."""
 
-    __slots__ = ("blocking", "claim", "id", "key", "location", "reviewer", "severity", "since")
+    __slots__ = ("blocking", "claim", "id", "key", "location", "loose", "reviewer", "severity", "since")
 
     def __init__(
         self, id: str, severity: str, blocking: bool, location: str, claim: str, *, reviewer: str = "", since: int = 0
@@ -71,7 +73,9 @@ class Finding:
         self.claim = claim
         self.reviewer = reviewer
         self.since = since  # the turn in which it was raised first
-        self.key = digest(f"{reviewer}\0{location.strip()}\0{' '.join(claim.split())}")
+        words = " ".join(claim.split())
+        self.key = digest(f"{reviewer}\0{location.strip()}\0{words}")
+        self.loose = digest(f"{reviewer}\0{_LINE.sub('', location.strip())}\0{words}")
 
     def as_mapping(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -124,7 +128,7 @@ def read(data: bytes, reviewer: str, *, turn: int = 0) -> Review:
         raise ReviewError(f"the review is a {type(given).__name__}, expected an object with verdict and findings")
     verdict, findings = given.get("verdict"), given.get("findings")
     if verdict not in (READY, SHIP, REVISE):
-        raise ReviewError(f"verdict is {verdict!r}, expected one of {READY}, {SHIP}, {REVISE}")
+        raise ReviewError(f"verdict is {_shown(verdict)}, expected one of {READY}, {SHIP}, {REVISE}")
     if not isinstance(findings, list) or len(findings) > _MOST:
         raise ReviewError(f"findings is no list of at most {_MOST} entries")
     return Review(reviewer, verdict, [_finding(each, at, reviewer, turn) for at, each in enumerate(findings)])
@@ -134,22 +138,37 @@ def _finding(given: Any, at: int, reviewer: str, turn: int) -> Finding:
     where = f"findings[{at}]"
     if not isinstance(given, dict):
         raise ReviewError(f"{where} is a {type(given).__name__}, expected an object")
-    for name in ("id", "location", "claim"):
-        if not isinstance(given.get(name), str) or (name != "location" and not given[name].strip()):
-            raise ReviewError(f"{where}.{name} is {given.get(name)!r}, expected a text")
+    for name, most in (("id", 200), ("location", 500), ("claim", _LONGEST)):
+        text = given.get(name)
+        if not isinstance(text, str) or (name != "location" and not text.strip()):
+            raise ReviewError(f"{where}.{name} is {_shown(text)}, expected a text")
+        if len(text) > most:
+            raise ReviewError(f"{where}.{name} has {len(text):,} characters, expected at most {most:,}")
     if given.get("severity") not in SEVERITIES:
-        raise ReviewError(f"{where}.severity is {given.get('severity')!r}, expected one of {', '.join(SEVERITIES)}")
+        raise ReviewError(
+            f"{where}.severity is {_shown(given.get('severity'))}, expected one of {', '.join(SEVERITIES)}"
+        )
     if not isinstance(given.get("blocking"), bool):
-        raise ReviewError(f"{where}.blocking is {given.get('blocking')!r}, expected true or false")
+        raise ReviewError(f"{where}.blocking is {_shown(given.get('blocking'))}, expected true or false")
     return Finding(
-        given["id"][:200],
+        _storable(given["id"]),
         given["severity"],
         given["blocking"],
-        given["location"][:500],
-        given["claim"][:_LONGEST],
+        _storable(given["location"]),
+        _storable(given["claim"]),
         reviewer=reviewer,
         since=turn,
     )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+def _storable(text: str) -> str:
+    """Return a text that can be written down: half a character pair is none."""
+    return text.encode("utf-8", "replace").decode()
 
 
 class Verdict:
@@ -183,27 +202,40 @@ def merge(
     for review in reviews:
         verdicts.append(review.verdict)
         for each in review.findings:
-            known = before.get(each.key)
-            if known is not None:
-                each.since, each.id = known.since, known.id
-            now.setdefault(each.key, each)
+            _take(now, each)
     for each in failed_checks:
-        known = before.get(each.key)
-        each.since = known.since if known is not None else each.since
-        now.setdefault(each.key, each)
+        _take(now, each)
+    gone = {key: each for key, each in before.items() if key not in now}
+    returned = []
+    for key, each in now.items():
+        known = before.get(key)
+        if known is None:  # the same words about the same file: its lines moved
+            moved = next((at for at, other in gone.items() if other.loose == each.loose), None)
+            known = gone.pop(moved) if moved else None
+        if known is not None:
+            each.since, each.id = known.since, known.id
+            returned.append(each)
+    _name_apart(now.values(), returned)
     found = sorted(now.values(), key=lambda each: (not each.blocking, SEVERITIES.index(each.severity), each.since))
-    _name_apart(found)
     wanted = TERMINAL[stage]
     done = bool(verdicts) and all(each == wanted for each in verdicts) and not any(each.blocking for each in found)
-    resolved = [each for key, each in before.items() if key not in now]
-    returned = [each for key, each in now.items() if key in before]
-    return Verdict(wanted if done else REVISE, found, resolved, returned)
+    return Verdict(wanted if done else REVISE, found, list(gone.values()), returned)
 
 
-def _name_apart(findings: list[Finding]) -> None:
-    """Give findings of the same id names of their own: two reviewers number alike."""
-    seen: dict[str, int] = {}
+def _take(now: dict[str, Finding], each: Finding) -> None:
+    """Take a finding in; of two that say the same the stricter one counts."""
+    there = now.setdefault(each.key, each)
+    there.blocking = there.blocking or each.blocking
+
+
+def _name_apart(findings: Iterable[Finding], known: list[Finding]) -> None:
+    """Give findings of the same id names of their own: two reviewers number alike. Known ones keep theirs."""
+    taken = {each.id for each in known}
     for each in findings:
-        count = seen[each.id] = seen.get(each.id, 0) + 1
-        if count > 1:
-            each.id = f"{each.id}-{count}"
+        if any(each is other for other in known):
+            continue
+        name, count = each.id, 1
+        while each.id in taken:
+            count += 1
+            each.id = f"{name}-{count}"
+        taken.add(each.id)

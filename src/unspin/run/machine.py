@@ -15,7 +15,7 @@ once. No finding and no verdict is looked at there.
 
 from __future__ import annotations
 
-from unspin.guard.budget import DONE
+from unspin.guard.budget import COST_BUDGET, DONE, TIME_BUDGET, TOKEN_BUDGET
 from unspin.run.findings import TERMINAL
 
 TYPE_CHECKING = False
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Stop reasons of a run, from the one list of ``guard.budget``.
 REVIEW_STREAK, TURN_CAP, REVIEWER_FAILED, STOPPED = "review streak", "turn cap", "reviewer failed", "stopped by person"
+
+BUDGETS = (TOKEN_BUDGET, COST_BUDGET, TIME_BUDGET)
 
 SKETCH, DESIGN, CODE = "sketch", "design", "code"
 STAGES = (SKETCH, DESIGN, CODE)
@@ -156,6 +158,11 @@ class Machine:
         state["reviewed"], state["attempts"] = [], {}
         state["phase"] = CHECKS if self.checks and state["stage"] == CODE else REVIEW
 
+    def broken(self) -> None:
+        """The author's command cannot be started."""
+        self.state["begun"] = False
+        self._fail(WORKER_FAILED)
+
     def checks_done(self) -> None:
         """The project's own checks were run."""
         self.state["phase"] = REVIEW
@@ -201,20 +208,27 @@ class Machine:
         self.state["state"], self.state["stop_reason"] = SHIPPED, DONE
 
     def spent(self, reason: str) -> None:
-        """A budget of tokens, money or time is used up."""
+        """A budget of tokens, money or time is used up: an override grants it once more."""
         if self.state["state"] == RUNNING:
             self._halt(reason)
 
     # -- the person --------------------------------------------------------------------
 
     def override(self) -> None:
-        """Go on in spite of a cap: both bounds grow by the increment, the streak begins at 0."""
-        self._only_halted("override")
+        """Go on in spite of a cap: both bounds grow by the increment, the streak begins at 0.
+
+        Where a budget was used up it is granted once more; where a reviewer or worker failed, it is tried again.
+        """
         state = self.state
+        if state["state"] != FAILED:  # what failed may have been mended
+            self._only_halted("override")
         state["overrides"] += 1
         state["streak"] = 0
+        state["failures"], state["attempts"] = 0, {}
         if state["halted"] == GATE:
             state["phase"] = AUTHOR
+        if state["halted"] in BUDGETS:
+            state["budgets"] += 1
         self._resume()
 
     def approve(self) -> None:
@@ -230,7 +244,7 @@ class Machine:
 
     def stop(self) -> None:
         """End the run."""
-        if self.state["state"] in (SHIPPED, FAILED, ENDED):
+        if self.state["state"] in (SHIPPED, ENDED):
             raise ValueError(f"the run is over already: {self.state['state']}")
         self.state["state"], self.state["stop_reason"] = ENDED, STOPPED
 
@@ -269,6 +283,7 @@ def initial(stage: str = SKETCH) -> dict[str, Any]:
         "reviewed": [],
         "attempts": {},
         "verdicts": [],
+        "budgets": 1,
         "halted": "",
         "stop_reason": "",
     }

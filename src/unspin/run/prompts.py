@@ -1,7 +1,8 @@
 """What a worker is told: everything it needs, and nothing of earlier transcripts, within a bound.
 
-The prompt of turn 15 is as large as that of turn 2: it holds the ticket, the design, and the
-findings that this turn must address; what is longer than its share is cut, and says so.
+The prompt of turn 15 is as large as that of turn 2: it holds the ticket, the design, what the
+person decided, and the findings that this turn must address. What is longer than its share
+is cut, and says so; a share that is not used goes to the others.
 """
 
 from __future__ import annotations
@@ -17,65 +18,113 @@ if TYPE_CHECKING:
 
     from unspin.run.findings import Finding
 
-_SHARES = {"ticket": 0.3, "design": 0.35, "findings": 0.25}
+#: Tokens that a prompt needs at least.
+LEAST = 1000
+
+_CHARACTERS = 2.8  # of a token at most, by ``estimate``
+_REST = "\n\n(The rest is left out here; the workspace has it whole: {})"
 
 with open(os.path.join(os.path.dirname(__file__), "texts.json"), encoding="utf-8") as _file:
     _TEXTS = json.load(_file)
 
 
-def author(stage: str, *, ticket: str, design: str, findings: Sequence[Finding], tokens: int) -> str:
-    """Return the prompt of an author turn, of at most ``tokens`` tokens."""
-    parts = [_TEXTS["tasks"][stage], _TEXTS["read"], _part("The ticket", ticket, tokens, "ticket")]
+def author(
+    stage: str,
+    *,
+    ticket: str,
+    design: str,
+    findings: Sequence[Finding],
+    tokens: int,
+    decisions: str = "",
+    files: Sequence[str] = (),
+    verdict: str = "",
+) -> str:
+    """Return the prompt of an author turn, of at most ``tokens`` tokens.
+
+    ``files`` are those that the design names, ``verdict`` the file with the findings that are open.
+    """
+    title = "The design so far" if stage == "design" else "The approved design" if stage == "code" else "The sketch"
+    parts = [("The ticket", ticket, 5.0, "ticket.md")]
     if design.strip():
-        title = "The design so far" if stage == "design" else "The approved design" if stage == "code" else "The sketch"
-        parts.append(_part(title, design, tokens, "design"))
+        parts.append((title, design, 6.0, "design.md"))
+    if files:
+        parts.append((_TEXTS["files"], "\n".join(f"- {each}" for each in files), 1.0, "design.md"))
+    if decisions.strip():
+        parts.append(("Decided by the person", decisions, 1.0, "decisions.md"))
     if findings:
-        parts.append(_findings(findings, tokens))
-    return "\n\n".join(parts) + "\n"
+        parts.append((_TEXTS["open"], _listed(findings), 4.0, verdict or "verdict.json"))
+    return _whole([_TEXTS["tasks"][stage], _TEXTS["read"]], parts, tokens)
 
 
 def reviewer(
-    stage: str, look: str, *, ticket: str, design: str, changed: str, findings: Sequence[Finding], tokens: int
+    stage: str,
+    look: str,
+    *,
+    ticket: str,
+    design: str,
+    changed: str,
+    findings: Sequence[Finding],
+    tokens: int,
+    base: str = "",
+    decisions: str = "",
 ) -> str:
-    """Return the prompt of a review of a stage."""
+    """Return the prompt of a review of a stage; ``base`` is the commit that the change began from."""
     what = "the design below" if stage == "design" else "the change in this folder, against the design below"
     terminal = "ready" if stage == "design" else "ship"
-    parts = [f"You review {what}. {look}", _TEXTS["review"] % terminal, _part("The ticket", ticket, tokens, "ticket")]
-    parts.append(_part("The design", design, tokens, "design"))
+    head = [cut(f"You review {what}. {look}", tokens // 4), _TEXTS["review"] % terminal, _TEXTS["read_review"]]
+    if base:
+        head.append(f"See the change with: git diff {base}")
+    parts = [("The ticket", ticket, 4.0, "ticket.md"), ("The design", design, 5.0, "design.md")]
     if changed:
-        parts.append(_part("Files changed", changed, tokens, "findings"))
+        parts.append(("Files changed", changed, 2.0, "description.md"))
+    if decisions.strip():
+        parts.append(("Decided by the person", decisions, 1.0, "decisions.md"))
     if findings:
-        parts.append(_findings(findings, tokens))
-    return "\n\n".join(parts) + "\n"
+        parts.append((_TEXTS["yours"], _listed(findings), 3.0, "verdict.json"))
+    return _whole(head, parts, tokens)
 
 
-def _part(title: str, text: str, tokens: int, share: str) -> str:
-    return f"## {title}\n\n{cut(text.strip(), int(tokens * _SHARES[share]))}"
+def _whole(head: list[str], parts: list[tuple[str, str, float, str]], tokens: int) -> str:
+    """Put a prompt together: what has to be said, and each part within its share of what is left."""
+    fixed = "\n\n".join(head) + "".join(f"\n\n## {title}\n\n" for title, *_ in parts)
+    room = tokens - estimate(fixed) - 4 * len(parts)
+    wanted = {at: _most(text.strip(), room) for at, (_, text, _, _) in enumerate(parts)}
+    given: dict[int, int] = {}
+    for at in sorted(wanted, key=lambda each: wanted[each] / parts[each][2]):
+        weight = sum(parts[each][2] for each in wanted if each not in given)
+        given[at] = max(0, min(wanted[at], int((room - sum(given.values())) * parts[at][2] / weight)))
+    texts = [f"## {title}\n\n{cut(text.strip(), given[at], where)}" for at, (title, text, _, where) in enumerate(parts)]
+    return cut("\n\n".join([*head, *texts]), tokens - 1) + "\n"
 
 
-def _findings(findings: Sequence[Finding], tokens: int) -> str:
-    lines = ["## Open findings: this turn must address these", ""]
-    room = int(tokens * _SHARES["findings"])
-    for at, each in enumerate(findings):
+def _most(text: str, room: int) -> int:
+    """Return the tokens that a text wants, ``room`` where it is more than that."""
+    return room if len(text) > room * _CHARACTERS else min(room, estimate(text))
+
+
+def _listed(findings: Sequence[Finding]) -> str:
+    lines = []
+    for each in findings:
         kind = f"{each.severity}, blocking" if each.blocking else each.severity
-        line = f"- {each.id} ({kind}) {each.location}: {' '.join(each.claim.split())}"
-        if estimate("\n".join([*lines, line])) > room:
-            lines.append(f"- and {len(findings) - at} more, in the verdict file of the turn before")
-            break
-        lines.append(line)
+        who = f", {each.reviewer}" if each.reviewer else ""
+        where, claim = " ".join(each.location.split()), " ".join(each.claim.split())
+        lines.append(f"- {' '.join(each.id.split())} ({kind}{who}) {where}: {claim}")
     return "\n".join(lines)
 
 
-def cut(text: str, tokens: int) -> str:
-    """Return a text within a bound, its end left out where it is longer."""
-    if estimate(text) <= tokens:
+def cut(text: str, tokens: int, where: str = "") -> str:
+    """Return a text within a bound, its end left out where it is longer; ``where`` it stands whole."""
+    note = _REST.format(where) if where else " (...)"
+    head = text[: int(max(0, tokens) * _CHARACTERS) + 1]
+    if len(head) == len(text) and estimate(text) <= tokens:
         return text
-    note = "\n\n(The rest is left out: it is in the workspace.)"
-    low, high = 0, len(text)
+    if estimate(note) > tokens:
+        note = ""
+    low, high = 0, len(head)
     while low < high:
         middle = (low + high + 1) // 2
-        if estimate(text[:middle] + note) <= tokens:
+        if estimate(head[:middle] + note) <= tokens:
             low = middle
         else:
             high = middle - 1
-    return text[:low].rstrip() + note
+    return head[:low].rstrip() + note

@@ -11,6 +11,7 @@ import shlex
 from unspin.guard.budget import Budget, BudgetError
 from unspin.guard.settings import CHECK_KINDS
 from unspin.run.machine import Caps
+from unspin.run.prompts import LEAST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class RunSettings:
         self.time_limit = _positive("time_limit", self.values["time_limit"])
         self.check_limit = _positive("check_limit", self.values["check_limit"])
         self.prompt_tokens = _count("prompt_tokens", self.values["prompt_tokens"])
+        if self.prompt_tokens < LEAST:
+            raise _wrong("prompt_tokens", self.prompt_tokens, f"at least {LEAST}: what has to be said needs them")
         self.output_bytes = _count("output_kb", self.values["output_kb"]) * 1000
         self.environment = _texts("environment", self.values["environment"])
         self.gates = tuple(_among("gate", self.values["gate"], _REVIEWED[:1]))

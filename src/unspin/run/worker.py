@@ -1,14 +1,14 @@
 """Starts one worker: a process of its own, with a time limit, named variables, and an output that is kept.
 
-When it is over, so is everything that it started: its process group, and what left that
-group, as far as the system lets us see it. Linux hands us orphans (a "child subreaper").
+When it is over, so is everything that it started: a keeper (``keeper.py``) stands between, and
+holds all that is the worker's below itself. No other process of whoever calls this is touched.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
+import secrets
 import selectors
 import signal
 import subprocess
@@ -19,21 +19,36 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_PATIENCE = 2.0  # seconds between asking a process to end and ending it
-_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+#: In the environment of a worker and of all that it starts: whose they are.
+MARK = "UNSPIN_WORKER"
+
+_PATIENCE = 2.0  # seconds between asking a worker to end and ending it
+_GRACE = 8.0  # seconds that ending everything may take
+_REST = 4_000_000  # bytes that are read after its end
+_KEEPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper.py")
 
 
 class Outcome:
     """What became of a worker. ``status`` is its exit status, ``None`` where it could not be started or was ended."""
 
-    __slots__ = ("output", "problem", "seconds", "status", "truncated")
+    __slots__ = ("output", "problem", "seconds", "startable", "status", "truncated")
 
-    def __init__(self, status: int | None, output: bytes, seconds: float, *, problem: str = "", truncated: int = 0):
+    def __init__(
+        self,
+        status: int | None,
+        output: bytes,
+        seconds: float,
+        *,
+        problem: str = "",
+        truncated: int = 0,
+        startable: bool = True,
+    ):
         self.status = status
         self.output = output
         self.seconds = seconds
         self.problem = problem
         self.truncated = truncated  # bytes that are left out of the middle
+        self.startable = startable
 
     @property
     def ok(self) -> bool:
@@ -41,80 +56,150 @@ class Outcome:
 
 
 def run(
-    command: Sequence[str] | str, prompt: bytes, *, folder: str, env: Mapping[str, str], limit: float, keep: int
+    command: Sequence[str] | str,
+    prompt: bytes,
+    *,
+    folder: str,
+    env: Mapping[str, str],
+    limit: float,
+    keep: int,
+    mark: str = "",
 ) -> Outcome:
     """Run a worker to its end, or to its limit (seconds); keep ``keep`` bytes of what it prints.
 
-    ``command`` as a text is a shell line.
+    ``command`` as a text is a shell line. ``mark`` begins the mark in its environment by which ``end_marked``
+    finds what is left of it.
     """
-    _adopt_orphans()
     began = time.monotonic()
+    words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+    name = command if isinstance(command, str) else words[0]
+    token = f"{mark}{secrets.token_hex(8)}"
+    listens, control = os.pipe()
+    report, reports = os.pipe()
     try:
         process = subprocess.Popen(
-            command,
-            shell=isinstance(command, str),
+            [sys.executable, "-I", "-S", _KEEPER, str(listens), str(reports), str(_PATIENCE), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=folder,
-            env=dict(env),
+            env={**env, MARK: token},
             start_new_session=True,
+            pass_fds=(listens, reports),
         )
-    except OSError as error:
-        name = command if isinstance(command, str) else command[0]
-        return Outcome(None, b"", 0.0, problem=f"{name} cannot be started: {error.strerror or error}")
-    kept = _Kept(keep)
+    except (OSError, ValueError) as error:
+        for each in (listens, control, report, reports):
+            os.close(each)
+        return Outcome(None, b"", 0.0, problem=f"{name} cannot be started: {error}", startable=False)
+    os.close(listens)
+    os.close(reports)
+    talk = _Talk(process, prompt, keep, control, report)
     try:
-        late = _converse(process, prompt, kept, began + limit)
+        late = talk.until(began + limit)
     finally:
-        _end(process)
+        talk.close()
+        if talk.status is None:  # the keeper itself was ended: what it held may be left
+            end_marked(token)
     seconds = time.monotonic() - began
+    if talk.fault:
+        return Outcome(None, b"", seconds, problem=f"{name} cannot be started: {talk.fault}", startable=False)
     problem = f"ended after its time limit of {limit:.0f} s" if late else ""
-    status = None if late else process.returncode
-    return Outcome(status, kept.data(), seconds, problem=problem, truncated=kept.lost)
+    if not late and talk.status is None:
+        problem = "it ended the process that watches it"
+    kept = talk.kept
+    return Outcome(None if problem else talk.status, kept.data(), seconds, problem=problem, truncated=kept.lost)
 
 
-def _converse(process: subprocess.Popen[bytes], prompt: bytes, kept: _Kept, end: float) -> bool:
-    """Write the prompt, read what comes; return whether the time limit passed."""
-    assert process.stdin and process.stdout
-    os.set_blocking(process.stdin.fileno(), False)
-    os.set_blocking(process.stdout.fileno(), False)
-    left = memoryview(prompt)
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        selector.register(process.stdin, selectors.EVENT_WRITE)
-        while selector.get_map():
+class _Talk:
+    """What goes to and fro while a worker runs."""
+
+    def __init__(self, process: subprocess.Popen[bytes], prompt: bytes, keep: int, control: int, report: int):
+        assert process.stdin and process.stdout
+        self.process = process
+        self.kept = _Kept(keep)
+        self.status: int | None = None
+        self.fault = ""
+        self._stdin, self._stdout = process.stdin, process.stdout
+        self._left = memoryview(prompt)
+        self._control, self._report = control, report
+        self._said = b""
+        self._selector = selectors.DefaultSelector()
+        for fd in (process.stdin.fileno(), process.stdout.fileno(), report):
+            os.set_blocking(fd, False)
+        self._selector.register(process.stdout, selectors.EVENT_READ, self._hear)
+        self._selector.register(process.stdin, selectors.EVENT_WRITE, self._tell)
+        self._selector.register(report, selectors.EVENT_READ, self._end_heard)
+        self._over = False
+
+    def until(self, end: float) -> bool:
+        """Write the prompt, read what comes until it is over; return whether the time limit passed."""
+        late = not self._go(end)
+        if late:
+            with contextlib.suppress(OSError):
+                os.write(self._control, b"e")
+            self._go(time.monotonic() + _PATIENCE + _GRACE)
+        rest = 0
+        with contextlib.suppress(OSError):
+            while rest < _REST and (data := os.read(self._stdout.fileno(), 65536)):
+                self.kept.add(data)
+                rest += len(data)
+        return late
+
+    def _go(self, end: float) -> bool:
+        while not self._over:
             now = time.monotonic()
             if now > end:
-                return True
-            for key, _ in selector.select(min(0.2, end - now)):
-                if key.fileobj is process.stdin:
-                    try:
-                        left = left[os.write(key.fd, left[:65536]) :] if left else left
-                    except (BlockingIOError, InterruptedError):
-                        continue
-                    except OSError:  # it does not read its prompt
-                        left = left[:0]
-                    if not left:
-                        selector.unregister(process.stdin)
-                        with contextlib.suppress(OSError):
-                            process.stdin.close()
-                else:
-                    data = os.read(key.fd, 65536)
-                    if data:
-                        kept.add(data)
-                    else:
-                        selector.unregister(process.stdout)
-            if process.poll() is not None:  # what it started may hold the pipe open for ever
-                with contextlib.suppress(BlockingIOError):
-                    while data := os.read(process.stdout.fileno(), 65536):
-                        kept.add(data)
                 return False
-    while process.poll() is None:
-        if time.monotonic() > end:
-            return True
-        time.sleep(0.02)
-    return False
+            for key, _ in self._selector.select(max(0.0, min(0.5, end - now))):
+                key.data()
+        return True
+
+    def _hear(self) -> None:
+        with contextlib.suppress(BlockingIOError, InterruptedError):
+            data = os.read(self._stdout.fileno(), 65536)
+            if data:
+                self.kept.add(data)
+            else:
+                self._selector.unregister(self._stdout)
+
+    def _tell(self) -> None:
+        try:
+            self._left = self._left[os.write(self._stdin.fileno(), self._left[:65536]) :] if self._left else self._left
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:  # it does not read its prompt
+            self._left = self._left[:0]
+        if not self._left:
+            self._selector.unregister(self._stdin)
+            with contextlib.suppress(OSError):
+                self._stdin.close()
+
+    def _end_heard(self) -> None:
+        with contextlib.suppress(BlockingIOError, InterruptedError):
+            data = os.read(self._report, 4096)
+            if data:
+                self._said += data
+                return
+            self._over = True
+            fault, _, status = self._said.decode("utf-8", "replace").rpartition("\n")
+            self.fault = fault.removeprefix("E")
+            with contextlib.suppress(ValueError):
+                self.status = int(status)
+
+    def close(self) -> None:
+        """Let go of everything: with its pipe closed the keeper ends what is left."""
+        self._selector.close()
+        os.close(self._control)
+        for stream in (self._stdin, self._stdout):
+            with contextlib.suppress(OSError):
+                stream.close()
+        try:
+            self.process.wait(_GRACE if self._over else 1.0)
+        except subprocess.TimeoutExpired:  # stopped by its worker, perhaps
+            self.process.kill()
+            self.process.wait()
+            self.status = None
+        os.close(self._report)
 
 
 class _Kept:
@@ -146,50 +231,35 @@ class _Kept:
         return bytes(self._head) + gap + bytes(self._tail)
 
 
-# -- ending ----------------------------------------------------------------------------
+# -- what is left of workers whose run was killed ---------------------------------------
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the worker and all that it started."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, sign)
-        if process.poll() is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_PATIENCE)
-        if process.poll() is not None and not _orphans():
-            break
-    for stream in (process.stdin, process.stdout):
-        if stream:
-            with contextlib.suppress(OSError):
-                stream.close()
-    _end_orphans()
-
-
-def _adopt_orphans() -> None:
-    """Ask the system to hand us what workers leave behind; where it does not, their group is all that is ended."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-
-
-def _orphans() -> list[int]:
-    try:
-        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
-            return [int(each) for each in file.read().split()]
-    except (OSError, ValueError):
-        return []
-
-
-def _end_orphans() -> None:
-    """End what was handed to us, and what that hands to us in turn."""
-    for _ in range(50):
-        found = _orphans()
+def end_marked(mark: str) -> int:
+    """End the processes in whose environment the worker's mark begins with ``mark``; return how many (Linux)."""
+    needle = f"{MARK}={mark}".encode()
+    ended: set[int] = set()
+    until = time.monotonic() + _GRACE
+    while time.monotonic() < until:
+        found = _marked(needle)
         if not found:
-            return
+            break
         for each in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+            with contextlib.suppress(OSError):
                 os.kill(each, signal.SIGKILL)
-        for each in found:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(each, 0)
+        ended.update(found)
+        time.sleep(0.01)
+    return len(ended)
+
+
+def _marked(needle: bytes) -> list[int]:
+    found = []
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) == os.getpid():
+                continue
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    values = file.read()
+                if values.startswith(needle) or b"\0" + needle in values:
+                    found.append(int(name))
+    return found

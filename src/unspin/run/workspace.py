@@ -1,8 +1,8 @@
-"""A run's files: the workspace (a git repository, one commit a turn), a clone to work in, and what is handed over.
+"""A run's files: where they lie, and which of them count.
 
-The workspace holds all that a person or the next turn needs. Which commit of it is the
-true one is written down in the state folder, away from workers: what a worker changes in
-the workspace is noticed after its turn and put back.
+For people, below ``$XDG_DATA_HOME``: the workspace (a git repository, one commit a turn), the
+folder that workers work in, the folder through which they hand over. In the state folder,
+away from workers: the state, the log of events, the objects of workspace and clone.
 """
 
 from __future__ import annotations
@@ -10,63 +10,32 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-import subprocess
 import time
 
-from unspin.checkpoint.git import environment
+from unspin.run.clone import Clone, RunError, git
+from unspin.run.ledger import Ledger, read_plain, remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_IDENTITY = ("-c", "user.name=unspin", "-c", "user.email=unspin@localhost", "-c", "commit.gpgsign=false")
-_QUIET = (
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "gc.auto=0",
-    "-c",
-    "init.defaultBranch=main",
-)
+_LARGEST = 50_000_000  # bytes of a state
 
 
-class RunError(Exception):
-    """A run cannot begin or go on; the text says what was found and what to do."""
-
-    for_people = True
-
-
-def git(folder: str, *arguments: str, check: bool = True) -> str:
-    """Run git in ``folder`` and return what it printed; raise ``RunError`` where it fails."""
-    done = subprocess.run(
-        ["git", *_QUIET, *_IDENTITY, *arguments],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    if check and done.returncode:
-        said = " ".join(done.stderr.decode("utf-8", "replace").split())[:400]
-        raise RunError(f"git {arguments[0]} failed in {folder}: {said}")
-    return os.fsdecode(done.stdout).rstrip("\n")
-
-
-def write(path: str, text: str) -> None:
+def write(path: str, text: str | bytes) -> None:
     """Write a file whole or not at all."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(f"{path}.new", "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    data = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    with open(f"{path}.new", "wb") as file:
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
     os.replace(f"{path}.new", path)
 
 
-def _dumped(record: dict[str, Any]) -> str:
-    return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+def dumped(record: dict[str, Any]) -> bytes:
+    """Return a run's state as it is written down."""
+    return (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
 
 def data_folder() -> str:
@@ -80,8 +49,8 @@ def data_folder() -> str:
 class Files:
     """The files of one run.
 
-    ``home`` is its folder, with ``workspace`` and the clone ``tree`` in it; ``kept`` is the file in the
-    state folder that says what is true.
+    ``home`` is its folder, with ``workspace``, ``tree`` (where workers work) and ``hand`` in it; ``kept`` is the
+    file in the state folder that says what is true, ``place`` the folder beside it with what that refers to.
     """
 
     def __init__(self, id: str, state_folder: str):
@@ -90,29 +59,53 @@ class Files:
         self.workspace = os.path.join(self.home, "workspace")
         self.tree = os.path.join(self.home, "tree")
         self.hand = os.path.join(self.home, "hand")
-        self.kept = os.path.join(state_folder, "runs", f"{id}.json")
+        self.place = os.path.join(state_folder, "runs", id)
+        self.kept = f"{self.place}.json"
+        self.ledger = Ledger(self.workspace, os.path.join(self.place, "objects"))
+        self.clone = Clone(self.tree, os.path.join(self.place, "store"), f"unspin/{id}")
+        self._log = os.path.join(self.place, "events.jsonl")
+        self._written = b""  # what the kept file holds
 
     # -- making ------------------------------------------------------------------------
 
-    def make(self, repository: str, ticket: str, branch: str) -> None:
-        """Make the workspace and a clone of the repository, on a branch of its own from what is checked out there."""
-        if os.path.exists(self.home):
+    def prepare(self, ticket: str) -> None:
+        """Put down what it takes to make the run, before anything is made."""
+        if os.path.exists(self.home) or os.path.exists(self.kept):
             raise RunError(f"a run {self.id} is there already: {self.home}")
+        write(os.path.join(self.place, "ticket.md"), ticket)
+
+    def make(self, repository: str, base: str) -> None:
+        """Make workspace and clone; what an earlier attempt left is removed first."""
+        with open(os.path.join(self.place, "ticket.md"), "rb") as file:
+            ticket = file.read()
+        for path in (self.home, self.ledger.objects, self._log):
+            remove(path)
         os.makedirs(self.workspace)
-        git(self.workspace, "init", "-q")
-        git(self.home, "clone", "-q", "--no-hardlinks", "--no-tags", repository, self.tree)
-        git(self.tree, "checkout", "-q", "-b", branch)
-        write(os.path.join(self.workspace, "ticket.md"), ticket)
-        write(os.path.join(self.workspace, "design.md"), "")
-        write(os.path.join(self.workspace, "decisions.md"), "# Decisions\n")
-        write(os.path.join(self.workspace, "events.jsonl"), "")
+        self.clone.make(repository, base)
+        self.ledger.write("ticket.md", ticket)
+        self.ledger.write("design.md", b"")
+        self.ledger.write("decisions.md", b"# Decisions\n")
+        self.ledger.derive("events.jsonl", b"")
 
     # -- what is true ------------------------------------------------------------------
 
+    def settle(self, record: dict[str, Any], message: str = "") -> None:
+        """Write down what is true; with a message as a commit of the workspace too. A crash comes back to here."""
+        record["tree"] = self.ledger.tree()
+        record["events"] = len(self.ledger.derived.get("events.jsonl", b""))
+        self.ledger.derive("run.json", dumped(record))
+        if message:
+            record["commit"] = self.ledger.commit(message, record["commit"], time.time())
+        self.keep(record)
+
     def keep(self, record: dict[str, Any]) -> None:
-        """Write down what is true, in the state folder."""
-        os.makedirs(os.path.dirname(self.kept), mode=0o700, exist_ok=True)
-        write(self.kept, _dumped(record))
+        """Write the state into the state folder."""
+        self._written = dumped(record)
+        write(self.kept, self._written)
+
+    def was_kept(self) -> bool:
+        """Tell whether the state folder still holds what was last written there."""
+        return read_plain(self.kept, _LARGEST) == self._written
 
     def load(self) -> dict[str, Any]:
         """Return the run's state: from the state folder, on another machine from the workspace."""
@@ -120,94 +113,98 @@ class Files:
             try:
                 with open(path, encoding="utf-8") as file:
                     record: dict[str, Any] = json.load(file)
-                if path != self.kept:  # another machine: the newest commit is all there is
-                    record["commit"] = git(self.workspace, "rev-parse", "HEAD")
-                return record
+                return record if path == self.kept else {**record, "elsewhere": True}
             except FileNotFoundError:
                 continue
             except (OSError, ValueError) as error:
                 raise RunError(f"{path} cannot be read ({error})") from None
         raise RunError(f"there is no run {self.id}: unspin runs lists them")
 
-    def commit(self, record: dict[str, Any], message: str) -> str:
-        """Write the run's state into the workspace and commit it; return the commit."""
-        write(os.path.join(self.workspace, "run.json"), _dumped(record))
-        git(self.workspace, "add", "-A")
-        if git(self.workspace, "status", "--porcelain"):
-            git(self.workspace, "commit", "-q", "-m", message)
-        return git(self.workspace, "rev-parse", "HEAD")
+    def take_up(self, record: dict[str, Any]) -> list[str]:
+        """Bring the workspace to what a state says; return what was different."""
+        ledger = self.ledger
+        log = b""
+        with contextlib.suppress(OSError), open(self._log, "rb") as file:
+            log = file.read(record["events"])
+        write(self._log, log)
+        ledger.derived = {"events.jsonl": log, "run.json": dumped(record)}
+        ledger.take(record["tree"])
+        changed = ledger.mend()
+        if record["commit"]:
+            ledger.restore_repository(record["commit"])
+        self._written = dumped(record)
+        return changed
+
+    def arrive(self, record: dict[str, Any], repository: str) -> None:
+        """Take up a run whose workspace came from another machine: make what lay in that one's state folder."""
+        record.pop("elsewhere", None)
+        if not record["made"]:
+            raise RunError(f"the run {self.id} has nothing to go on from: it ended before its workspace was made")
+        if git(repository, "cat-file", "-t", record["base"], check=False) != "commit":
+            raise RunError(f"{repository} does not have the commit {record['base'][:12]} that the run began from")
+        log = read_plain(os.path.join(self.workspace, "events.jsonl"), _LARGEST) or b""
+        log = log[: log.rfind(b"\n") + 1]
+        self.ledger.derived = {"events.jsonl": log, "run.json": b""}
+        self.ledger.take_files()
+        self.clone.make(repository, record["base"])
+        for bundle in self.bundles():
+            self.clone.unbundle(bundle)
+        if self.clone.git("cat-file", "-t", record["head"], check=False) != "commit":
+            raise RunError(f"the workspace lacks the commit {record['head'][:12]} of the run's work")
+        write(self._log, log)
+        record.update(repository=repository, commit="")
+        self.settle(record, f"Taken up elsewhere from {self.id}")
+
+    def bundles(self) -> list[bytes]:
+        """Return the commits of the work, as the turns' folders hold them, in order."""
+        turns = os.path.join(self.workspace, "turns")
+        names = sorted(os.listdir(turns)) if os.path.isdir(turns) else []
+        found = (read_plain(os.path.join(turns, name, "commit.bundle"), _LARGEST) for name in names)
+        return [each for each in found if each]
+
+    def mend(self, record: dict[str, Any]) -> list[str]:
+        """Put right what a worker changed in the workspace or the state; return what it was."""
+        changed = self.ledger.mend()
+        if record["commit"] and self.ledger.repository_changed():
+            self.ledger.restore_repository(record["commit"])
+            changed.append(".git")
+        if not self.was_kept():
+            write(self.kept, self._written)
+            changed.append("unspin's own state")
+        return changed
+
+    def finish(self, record: dict[str, Any]) -> None:
+        """Leave the workspace's repository as git expects it, for people to look at."""
+        self.ledger.restore_repository(record["commit"])
+        git(self.workspace, "reset", "-q", check=False)
+
+    # -- the log -----------------------------------------------------------------------
 
     def event(self, kind: str, **fields: Any) -> None:
         """Add one structured event to the log of the run."""
-        line = json.dumps({"event": kind, "time": round(time.time(), 3), **fields}, ensure_ascii=False)
-        with open(os.path.join(self.workspace, "events.jsonl"), "a", encoding="utf-8", errors="replace") as file:
-            file.write(line + "\n")
+        text = json.dumps({"event": kind, "time": round(time.time(), 3), **fields}, ensure_ascii=False) + "\n"
+        line = text.encode("utf-8", "replace")
+        with open(self._log, "ab") as file:
+            file.write(line)
+        self.ledger.derive_more("events.jsonl", line)
 
     def events(self) -> list[dict[str, Any]]:
         """Return the log; a last line that was cut off by a crash is left out."""
         found = []
-        with contextlib.suppress(OSError), open(os.path.join(self.workspace, "events.jsonl"), encoding="utf-8") as file:
+        path = self._log if os.path.exists(self._log) else os.path.join(self.workspace, "events.jsonl")
+        with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
             for line in file:
                 with contextlib.suppress(ValueError):
                     found.append(json.loads(line))
         return found
 
-    def mend_workspace(self, commit: str) -> list[str]:
-        """Put the workspace back to ``commit`` where a worker changed it; return what it had changed."""
-        changed = git(self.workspace, "status", "--porcelain", "--untracked-files=all", check=False).splitlines()
-        moved = git(self.workspace, "rev-parse", "HEAD", check=False) != commit
-        if changed or moved:
-            git(self.workspace, "reset", "-q", "--hard", commit)
-            git(self.workspace, "clean", "-q", "-ffdx")
-        return [line[3:] for line in changed] + (["HEAD"] if moved else [])
-
-    # -- the clone ---------------------------------------------------------------------
-
-    def reset_tree(self, commit: str, branch: str) -> None:
-        """Bring the clone to a commit of its branch: what a turn that was cut off left is gone."""
-        for name in ("index.lock", "HEAD.lock"):
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(self.tree, ".git", name))
-        git(self.tree, "checkout", "-q", "-f", "-B", branch, commit)
-        git(self.tree, "clean", "-q", "-ffd")
-
-    def commit_tree(self, message: str, branch: str, base: str) -> str:
-        """Commit what a worker left in the clone on top of ``base``, as one commit; return the new head."""
-        git(self.tree, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
-        git(self.tree, "add", "-A")
-        tree = git(self.tree, "write-tree")
-        if tree == git(self.tree, "rev-parse", f"{base}^{{tree}}"):
-            git(self.tree, "update-ref", f"refs/heads/{branch}", base)
-            return base
-        commit = git(self.tree, "commit-tree", tree, "-p", base, "-m", message)
-        git(self.tree, "update-ref", f"refs/heads/{branch}", commit)
-        return commit
-
-    def diff(self, old: str, new: str) -> str:
-        """Return what changed between two commits of the clone, file by file."""
-        return git(self.tree, "diff", "--stat=100", old, new, check=False)
-
-    def deliver(self, repository: str, branch: str) -> None:
-        """Bring the branch into the person's repository; nothing else in it changes."""
-        git(
-            repository,
-            "fetch",
-            "-q",
-            "--no-tags",
-            "--no-write-fetch-head",
-            self.tree,
-            f"+refs/heads/{branch}:refs/heads/{branch}",
-        )
-
     # -- handing over ------------------------------------------------------------------
 
     def clear_hand(self) -> None:
         """Empty the folder through which workers hand over their files."""
-        shutil.rmtree(self.hand, ignore_errors=True)
+        remove(self.hand)
         os.makedirs(self.hand)
 
-    def turn_folder(self, turn: int, stage: str) -> str:
-        """Return the folder of a turn in the workspace."""
-        path = os.path.join(self.workspace, "turns", f"{turn:03}-{stage}")
-        os.makedirs(path, exist_ok=True)
-        return path
+    def handed(self, name: str, most: int) -> bytes:
+        """Return what a worker handed over: empty where it is no plain file."""
+        return read_plain(name, most, folder=self.hand) or b""
