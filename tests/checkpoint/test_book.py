@@ -253,6 +253,27 @@ def test_a_tracked_file_that_is_ignored_belongs_in_and_one_that_came_to_be_ignor
     assert [path for path, _ in outcome.done.left_alone] == [b"later.tmp"]
 
 
+def test_a_rollback_that_could_change_nothing_does_not_stand_before_the_one_to_undo(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    (project / "x").write_text("a file\n")
+    book = book_of(project)
+    first = book.take(Wanted(MESSAGE))
+    assert first
+    (project / "a.py").write_text("2")
+    (project / "x").unlink()
+    (project / "x").mkdir()
+    (project / "x" / "big.log").write_text("ignored")
+    (project / ".gitignore").write_text("*.log\n")
+    before = seen(project)
+    assert book.roll_back(first, ["a.py", "x"], "", always).done.written == [b"a.py"]
+    again = book.roll_back(first, ["a.py", "x"], "", always)
+    assert again.done.written == [] and [path for path, _ in again.done.left_alone] == [b"x"]
+    book.undo("", always)
+    assert seen(project) == before
+
+
 def test_only_the_named_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     book = book_of(project)
     first = book.take(Wanted(MESSAGE))

@@ -396,9 +396,11 @@ class Book:
             folders=undone.folders if undone else {},
         )
         done.left_alone[:0] = plan.left_alone
+        # one that could change nothing is not what undoing is about, and an undo that could not is still due
+        void = not done.written and not done.removed and bool(done.left_alone)
         with self._opened() as store:
-            store.end_rollback(number, state=DONE)
-            if undone:
+            store.end_rollback(number, state=UNDONE if void else DONE)
+            if undone and not void:
                 store.end_rollback(undone.id, state=UNDONE)
         return Outcome(plan, done, safety)
 
