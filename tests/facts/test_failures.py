@@ -393,3 +393,19 @@ ADVERSARIAL = [
 def test_long_and_hostile_input_comes_to_an_end(text: str) -> None:
     failing_tests(text)
     summary(text)
+
+
+def test_defects4j_names_its_failing_tests_with_their_trace_or_in_a_list() -> None:
+    traces = (
+        "There are 2 failing test cases, here is the full log of failing cases:\n"
+        "--- org.shop.CartTest::addsUp\njunit.framework.AssertionFailedError: expected:<1> but was:<2>\n"
+        "\tat org.shop.CartTest.addsUp(CartTest.java:14)\n"
+        "--- org.shop.PriceTest::rounds\njava.lang.NullPointerException\n"
+    )
+    assert [(test.id, test.message) for test in failing_tests(traces)] == [
+        ("org.shop.CartTest::addsUp", "junit.framework.AssertionFailedError: expected:<1> but was:<2>"),
+        ("org.shop.PriceTest::rounds", "java.lang.NullPointerException"),
+    ]
+    listed = "Failing tests: 1\n  - org.shop.CartTest::addsUp\n"
+    assert [test.id for test in failing_tests(listed)] == ["org.shop.CartTest::addsUp"]
+    assert failing_tests("fails: see\n--- a/src/Cart.java\n+++ b/src/Cart.java\n- use std::vector<int> here\n") == []

@@ -78,7 +78,9 @@ def test_a_fix_is_an_edit_and_a_run_of_the_tests(tmp_path: Path) -> None:
         steps.append(({"name": "write_fix", "args": {"changes_dicts": [change]}}, WRITTEN.format(count=2, log=log)))
     (session,) = scanned(write(tmp_path, *steps)).sessions
     assert session.failed_calls == 3
-    assert [(each.rule, each.file) for each in session.found] == [("recurring_error", "/org/shop/Price.java")]
+    found = [(each.rule, each.file, each.response) for each in session.found]
+    file = "/org/shop/Price.java"
+    assert found == [("failing_edits", file, "nudge"), ("recurring_error", file, "none")]
 
 
 @pytest.mark.parametrize(

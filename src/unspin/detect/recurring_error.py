@@ -35,8 +35,9 @@ class RecurringError(Detector):
     and do not count, nor do linters, refused edits and scripts that are meant to fail. If
     less is failing than the time before (fewer tests, fewer errors, other tests), there is
     progress and the count starts again at 1. Edits of documents and scratch scripts are
-    none. A pass of that kind of check ends it, a passed test ends all; for a command that
-    is no check, the same command succeeding.
+    none, nor are those that undo the last one or only put debug output in or out. A pass of
+    that kind of check ends it, a passed test ends all; for a command that is no check, the
+    same command succeeding.
 
     State: ``clock`` counts edits; ``edits[path]`` is the clock at its last edit;
     ``errors[error] = {count, clock, left, tests, kind, files, evidence}`` where ``files``
@@ -73,7 +74,7 @@ class RecurringError(Detector):
         return [(each["evidence"][-1][3], each["count"]) for each in known if each["count"] > 1]
 
     def _edits(self, step: Step) -> None:
-        for change in step.written():
+        for change in step.attempts():
             if change.role in ("doc", "scratch"):
                 continue
             self.state["clock"] += 1

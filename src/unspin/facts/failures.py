@@ -153,6 +153,7 @@ _PYTEST_XDIST = pattern(r"\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (\S+\.py::\S.*)$
 _PYTEST_HEADER = pattern(r"_{3,} (ERROR (?:collecting|at setup of|at teardown of) )?(\S.*?) _{3,}$")
 _UNITTEST = pattern(r"(?:FAIL|ERROR): (\S+) \(([^()]+)\)(.*)$")
 _GO = pattern(r"--- FAIL: (\S+)(?: \(\d+(?:\.\d+)?s\))?$")
+_DEFECTS4J = pattern(r"-(?:--)? ([A-Za-z_$][\w.$]*::[\w$\[\]]+)$")
 _CARGO = pattern(r"test (\S.*?) \.\.\. FAILED(?: .*)?$")
 _CARGO_NEXTEST = pattern(r"(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT) \[ *\d+(?:\.\d+)?s\] (?:\( *\d+/\d+\) )?(\S.*)$")
 _SUREFIRE = pattern(r"\[ERROR\] {2,4}([A-Za-z_$][\w.$]*(?:\.|->)[\w$]+(?:\[[^\]]*\])?)(?::\d+)?(?: (.*)|».*)?$")
@@ -260,6 +261,12 @@ def _read(lines: list[str], found: _Found) -> None:
                 if match:
                     add("go", match.group(1))
                 continue
+            if "::" in line:  # defects4j: a list of names, or each with its trace
+                match = _DEFECTS4J.match(line)
+                if match:
+                    following = lines[i + 1].strip() if line.startswith("--- ") and i + 1 < len(lines) else ""
+                    add("defects4j", match.group(1), "", following)
+                    continue
             if line.startswith("---- ") and line.endswith(" stdout ----"):
                 add("cargo block", line[5:-12])
                 continue

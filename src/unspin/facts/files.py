@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from unspin.events import BY_TOOL, EDIT, SHELL, ToolCall, ToolResult
 from unspin.facts.digest import digest
+from unspin.facts.probes import shows_only, shows_only_by_sed, swap, swap_by_sed
 from unspin.facts.roles import file_role, is_test_like
 from unspin.facts.step import FileChange
 from unspin.facts.wildcards import fits_all
@@ -185,6 +186,8 @@ def read_edits(event: ToolResult, place: Place) -> list[FileChange]:
             after=edit.after or call.hashes.get(path, ""),
         )
         if not change.refused:
+            change.swap = swap(edit.old, edit.new, change.before, change.after)
+            change.probe = "debug" if shows_only(edit.old, edit.new) else ""
             if path in call.texts:
                 change.before = edit.before or digest(call.texts[path][0])
                 _compare_late(change, *call.texts[path])
@@ -218,6 +221,9 @@ def read_writes(event: ToolResult, line: Line, place: Place) -> list[FileChange]
             shell=True,
             after=call.hashes.get(path, ""),
         )
+        if write.script and write.how == "sed -i":
+            change.swap = swap_by_sed(write.script)
+            change.probe = "debug" if shows_only_by_sed(write.script) else ""
         if is_test_like(change.role):
             _read_test_write(change, call, write.script)
         elif write.change == "delete" and path:

@@ -34,6 +34,7 @@ _MAX_NOISE = 12  # error-looking lines remembered of each
 _MAX_KNOWN = 128  # results whose reading is remembered: agents run the same command with the same outcome
 _MAX_KNOWN_OUTPUT = 10_000  # characters
 _MAX_RED = 120  # tests remembered as red before the first edit
+_MAX_UNDO = 24  # files of which it is remembered what would undo the last edit
 
 _ACKNOWLEDGING = frozenset(
     (
@@ -66,7 +67,9 @@ class Reader:
     def __init__(self, settings: Values, project: str = "", state: dict[str, Any] | None = None):
         self.settings = settings
         self.place = Place(project, settings["tampering.test_paths"])
-        self.state: dict[str, Any] = state if state is not None else {"noise": {}, "red": [], "edited": False}
+        self.state: dict[str, Any] = (
+            state if state is not None else {"noise": {}, "red": [], "edited": False, "undo": {}}
+        )
         self._exempt: frozenset[str] = frozenset(settings["exempt.tools"])
         self._labels: dict[str, str] = {}
         self._known: dict[Any, tuple[Any, ...]] = {}
@@ -140,8 +143,10 @@ class Reader:
         """Take in a whole round, in order: say which failure each is, remember what it showed."""
         red = self.state["red"]
         for step in steps:
-            if step.changes and step.written():
-                self.state["edited"] = True
+            if step.changes:
+                self._undo(step)
+                if step.written():
+                    self.state["edited"] = True
             if step.failing and not self.state["edited"]:
                 red.extend(each[0] for each in step.failing if each[0] not in red)
                 del red[_MAX_RED:]
@@ -151,6 +156,20 @@ class Reader:
             _sign(step, red)
             if step.noise:
                 self._remember(step)
+
+    def _undo(self, step: Step) -> None:
+        """Mark what takes back the last edit of the same file."""
+        last = self.state.setdefault("undo", {})
+        for change in step.changes:
+            if change.refused or not change.path:
+                continue
+            undone = last.pop(change.path, "")
+            if change.swap:
+                if change.swap[0] == undone:
+                    change.probe = "undo"
+                last[change.path] = change.swap[1]
+        while len(last) > _MAX_UNDO:
+            del last[next(iter(last))]
 
     def _choose_error(self, step: Step) -> None:
         """Take the first error that the command does not print when it passes as well."""

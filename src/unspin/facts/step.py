@@ -114,7 +114,9 @@ class FileChange(Late):
     where nothing can be said. ``lost`` and ``came`` mark the same one by one, so that what
     one edit took away and another brought back can be told (``test_changes.still_lost``).
     ``gone`` holds names that the change took out of the file, ``mentions`` names on the
-    lines of a test that were removed or altered.
+    lines of a test that were removed or altered. ``swap`` holds digests of what it did and of what would undo it;
+    ``probe`` is ``undo`` where it takes the last change of that file back, ``debug`` where it only puts lines in or
+    out that show something: neither is an attempt.
     """
 
     __slots__ = (
@@ -126,9 +128,11 @@ class FileChange(Late):
         "lost",
         "mentions",
         "path",
+        "probe",
         "refused",
         "role",
         "shell",
+        "swap",
         "weakened",
     )
 
@@ -159,6 +163,8 @@ class FileChange(Late):
         self.came: list[str] = []
         self.gone = gone or []
         self.mentions = mentions or []
+        self.swap: list[str] = []
+        self.probe = ""
 
 
 class Step(Late):
@@ -281,6 +287,10 @@ class Step(Late):
     def written(self) -> list[FileChange]:
         """Return the changes that took place and are edits: reverts are none."""
         return [each for each in self.changes if not each.refused and each.change != "revert"]
+
+    def attempts(self) -> list[FileChange]:
+        """Return the edits that may cure something: those that take the last one back or only show something do not."""
+        return [each for each in self.written() if not each.probe]
 
 
 _OUTCOME = ("result", "constant")  # read late
