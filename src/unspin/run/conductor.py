@@ -342,8 +342,7 @@ class Conductor:
         ]
         failed = [Finding.of(each) for each in self.record["failed_checks"]] if step.stage == m.CODE else []
         verdict = merge(step.stage, reviews, failed, self._open())
-        text = json.dumps(verdict.as_mapping(), indent=1, ensure_ascii=False) + "\n"
-        self._write(f"{folder}/verdict.json", text)
+        self._write(f"{folder}/verdict.json", _pretty(verdict.as_mapping()))
         self._rot(step, verdict)
         ended = verdict.verdict != "revise" and step.stage == m.DESIGN
         self.record["open"] = [] if ended else [each.as_mapping() for each in verdict.open]
@@ -396,9 +395,11 @@ class Conductor:
         """Leave the report of a run that is over or waits, and tell."""
         state = self.machine.state
         told = {"state": state["state"], "stop_reason": state["stop_reason"], "turns": state["turn"]}
-        self._write("report.json", json.dumps(self.report(step).as_mapping(), indent=1, ensure_ascii=False) + "\n")
-        self._note("end", **told)
-        self._settle(f"{state['state']}: {state['stop_reason']}", commit=True)
+        if self.record.get("ended") != [*told.values(), state["overrides"]]:  # else it was written down before a crash
+            self.record["ended"] = [*told.values(), state["overrides"]]
+            self._write("report.json", _pretty(self.report(step).as_mapping()))
+            self._note("end", **told)
+            self._settle(f"{state['state']}: {state['stop_reason']}", commit=True)
         self.files.finish(self.record)
         if self.settings.notify:
             worker.run(
@@ -535,7 +536,7 @@ class Conductor:
         self._note("decided", decision=decision or "note", note=note)
         step = self.machine.next()
         if step.what == m.OVER:
-            self._write("report.json", json.dumps(self.report(step).as_mapping(), indent=1, ensure_ascii=False) + "\n")
+            self._write("report.json", _pretty(self.report(step).as_mapping()))
         self._settle(f"Decided: {decision or 'note'}", commit=True)
         self.files.finish(self.record)
 
@@ -603,6 +604,10 @@ def story(record: dict[str, Any], files: Files) -> dict[str, Any]:
         "cost": record["spent"],
         "report": report,
     }
+
+
+def _pretty(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
 def _plain(review: Review) -> dict[str, Any]:
