@@ -217,9 +217,9 @@ class Activity:
         entry["wrote"] += [each.path for each in line.writes if each.path][:_MOST_PATHS]
         entry["wrote"] += [cover for each in line.writes for cover in each.covers][:_MOST_PATHS]
         entry["history"] = _fits("history", bare)
-        looks = _fits("only_looks", bare)
         inline = bool(line.inline)
-        programs = [] if looks else _programs(bare, lists, inline=inline)
+        programs = [] if _fits("only_looks", bare) else _programs(bare, lists, inline=inline)
+        looks = not programs and (line.harmless or _fits("only_looks", bare)) and line.role in ("read", "other")
         if line.role == "check":  # what is a check is known: only programs and scripts are not
             programs = [] if entry["checks"] else [each for each in programs if each in lists["interpreters"]]
             programs += [check.script for check in line.checks if check.kind == "run"]

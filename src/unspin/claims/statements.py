@@ -8,6 +8,7 @@ planned or conditional are none. It does not know what was done.
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 
 from unspin.claims.lists import made, words
 from unspin.facts.claim_text import CODED, QUOTED, sentences
@@ -97,12 +98,16 @@ def _announced(text: str, sentence: Sentence, left: int, language: str) -> State
         if said is None:
             continue
         rest = low[said.end() :]
-        if not (opened and opened["by"]) and not (
-            said[0].split(" ", 1)[0].lower().endswith("ing") and _marked(low, language)
-        ):
+        ing = said[0].split(" ", 1)[0].lower().endswith("ing")
+        by = opened["by"] if opened else ""
+        if not ing and by and made("being", language, itemgetter("being")).match(by):
+            continue  # "I'm open to that"
+        if not by and not (ing and _marked(low, language)):
             continue
         if standing("spoken_objects", language).search(rest[:60]) or (about == "read" and left > _LAST - 1):
             continue
+        if about == "edit" and standing("not_files", language).search(rest):
+            about = "deed"
         return _statement(ANNOUNCED, about, text, sentence, 0, len(sentence.masked))
     return None
 
