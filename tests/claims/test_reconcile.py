@@ -165,6 +165,7 @@ def test_what_could_have_been_done_unseen_is_not_flagged(text: str, call: dict[s
         ("All tests pass.", bash("git diff --stat", output=" tests/test_cart.py | 2 +-")),
         ("All tests pass.", bash("./seed.sh", output="seeded 4 tables")),
         ("I have now deployed the changes.", bash("terraform --help")),
+        ("I have now deployed the changes.", bash("cat deploy.md && rg deploy src")),
         ("I have now deployed the changes.", bash("pytest && git add -A")),
         ("I've pushed the branch.", bash("gh pr view 12")),
     ],
