@@ -10,6 +10,7 @@ from typing import Any
 
 from unspin import events as ev
 from unspin.agents import claude_code
+from unspin.claims import Activity
 from unspin.scan import formats
 from unspin.scan.source import Source
 
@@ -50,6 +51,7 @@ class _Said:
 
     def __init__(self) -> None:
         self.text = ""
+        self.every: list[str] = []  # all that it wrote, as it came
         self.carried = False
         self.calls: dict[str, ev.ToolCall] = {}  # of Claude Code: some results were cut with their secrets
 
@@ -79,6 +81,7 @@ class _Said:
                 if call is not None:
                     self.calls[block["id"]] = call
             elif block.get("type") in ("text", "output_text"):
+                self.every.append(block["text"])
                 self.text = block["text"] if kind == "message" and "payload" in entry else self.text + block["text"]
 
 
@@ -96,6 +99,31 @@ def turns(path: Path) -> Iterator[Turn]:
             turn.results.append(thing)
             said.calls.pop(thing.call.call_id, None)
     yield _ended(turn, said)
+
+
+def moments(path: Path) -> Iterator[tuple[str, Activity]]:
+    """Yield each text of a session, those amid its turns too, with the ledger of its moment.
+
+    Calls that were made and have not answered by then are in it, with an outcome that is not known.
+    """
+    said = _Said()
+    source = _Tapped(str(path), said)
+    activity = Activity()
+    activity.begin_turn()
+    for thing, _ in formats.reader(source).read(source):
+        if said.carried:
+            activity.state["complete"] = False
+        for text in said.every:
+            now = Activity(state={**activity.state, "calls": list(activity.calls)})
+            for call in said.calls.values():
+                now.add(ev.ToolResult(call))
+            yield text, now
+        said.every.clear()
+        if isinstance(thing, ev.Message):
+            activity.begin_turn()
+        elif isinstance(thing, ev.ToolResult):
+            activity.add(thing)
+            said.calls.pop(thing.call.call_id, None)
 
 
 def _ended(turn: Turn, said: _Said) -> Turn:
