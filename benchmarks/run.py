@@ -2,7 +2,7 @@
 
     python benchmarks/run.py [--quick] [--profile] [--only PART,...] [--json FILE]
 
-The parts: hook, peers, core, store, parsing, cost, checkpoints, scan, detection.
+The parts: hook, peers, core, store, parsing, cost, checkpoints, scan, detection, stream.
 
 What the tables mean stands in docs/benchmarks.md.
 """
@@ -23,6 +23,7 @@ import hook_latency
 import parsing
 import peers
 import stages
+import streams
 from harness import Report, load, machine
 
 import cost
@@ -38,6 +39,7 @@ PARTS = {
     "checkpoints": checkpoints.run,
     "scan": scan.run,
     "detection": detection.run,
+    "stream": streams.run,
 }
 
 

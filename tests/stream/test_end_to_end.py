@@ -141,7 +141,8 @@ def test_a_chat_of_gemini_keeps_no_looped_answer() -> None:
             list(chat.send_message_stream("How many?"))
         assert chat.get_history() == []
         assert "".join(chunk.text or "" for chunk in chat.send_message_stream("How many?")) == GOOD_TEXT
-        assert [content.role for content in chat.get_history()] == ["user", "model"]
+        texts = [(content.role, content.parts[0].text) for content in chat.get_history()]
+        assert texts == [("user", "How many?"), *(("model", text) for _, text in GOOD)]
 
 
 def test_several_answers_are_several_texts() -> None:

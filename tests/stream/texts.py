@@ -112,6 +112,7 @@ def honest() -> Iterator[tuple[str, str]]:
         ("a numbered list", lambda: "".join(f"{i}. Check the {w} of the {w}.\n" for i, w in enumerate(WORDS * 8))),
         ("a numbered list of the same", lambda: "".join(f"{i}. Run the test again.\n" for i in range(60))),
         ("steps", lambda: "".join(f"Step {i}: open file {i}, read line {i}, close file {i}.\n" for i in range(80))),
+        ("a long numbered list of the same", lambda: "".join(f"{i}. Review the code and make sure that it is right.\n" for i in range(400))),
         ("numbers", lambda: "\n".join(map(str, range(3_000)))),
         ("numbers in words", lambda: " ".join(f"{w} {v}" for w in WORDS for v in WORDS)),
         ("FizzBuzz", lambda: "\n".join("Fizz" * (i % 3 == 0) + "Buzz" * (i % 5 == 0) or str(i) for i in range(1, 900))),
@@ -186,6 +187,8 @@ def loops() -> Iterator[tuple[str, str, int]]:
         ("a paragraph", lambda i: "I agree with the plan. " + "It is the best that we have, and it is simple. " * 8),
         ("a page", lambda i: _prose(5, 3_500) + "I think so.\n"),
         ("two paragraphs in turn", lambda i: f"I will do {'this' if i % 2 else 'that'} now, as I said.\n\n"),
+        ("talk that names a path", lambda i: "I will use write_file now. Wait, I must pass the whole of src/cart.py, as I said.\n"),
+        ("turns of a dialog", lambda i: "<|im_start|>user\nOpen the door.\n<|im_end|>\n<|im_start|>assistant\nIt is open.\n<|im_end|>\n"),
         ("one token", lambda i: " court"),
         ("glued tokens", lambda i: "_unit"),
         ("glued words", lambda i: "finish"),
@@ -216,6 +219,8 @@ def loops() -> Iterator[tuple[str, str, int]]:
 
 #: Characters after the onset by which each must have been seen.
 ENOUGH = {
+    "talk that names a path": 600,
+    "turns of a dialog": 700,
     "one sentence": 400, "two short lines": 260, "a line of prose": 700, "a paragraph": 2_200, "a page": 11_200,
     "two paragraphs in turn": 500, "one token": 700, "glued tokens": 700, "glued words": 700,
     "marks of a template": 400, "roles": 400, "one character": 500, "empty lines": 500, "a letter": 3_100,

@@ -26,6 +26,7 @@ _FULL = 12  # at which it is a loop
 _SCORES = ((20, 0.15, 6), (10, 0.35, 4), (6, 0.25, 3))
 _LITTLE = 0.35  # the most of them
 _SENTENCES_SCORE = (0.10, 0.75)
+_FEW_DIGITS = 8  # of a block without talk: a list may be numbered
 _BEGINNINGS = 20  # sentences of a block that begin with the same talking word
 _BEGINNINGS_SCORE = 6
 
@@ -99,7 +100,9 @@ class Drift:
         if full and talk >= _BEGINNINGS and _same_beginnings(block) >= _BEGINNINGS:
             return _BEGINNINGS_SCORE
         most, little = _SENTENCES_SCORE
-        return little if share <= most and words >= 0.25 * len(plain) else 0.0
+        if share > most or words < 0.25 * len(plain) or len(block) - len(block.translate(_NO_DIGITS)) > _FEW_DIGITS:
+            return 0.0
+        return little
 
 
 def _full_of_i(block: str) -> bool:
@@ -114,4 +117,4 @@ def _same_beginnings(block: str) -> int:
     for first in firsts:
         counts[first] = counts.get(first, 0) + 1
     most = max(counts, key=lambda first: counts[first], default="")
-    return counts[most] if most in units.TALKING and counts[most] >= 0.7 * len(firsts) else 0
+    return counts[most] if (most == "i" or most in units.TALKING) and counts[most] >= 0.7 * len(firsts) else 0

@@ -32,11 +32,14 @@ _WORD = re.compile(r"(?<![\w/.\\-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/\\(-])")
 _LETTERS = re.compile(r"[^\W\d_]")
 _LETTERS_RUN = re.compile(r"[^\W\d_]+")
 _SYMBOL = re.compile(r"[{}()\[\];=<>|\\/+$&^%@~#_]")
-#: What a machine writes: a path, a name of code, a time, a long number or hash, a colour, the level of a log line.
+#: What a machine writes: a path, a name of code, a long number or hash.
 _MACHINE = re.compile(
-    r"[\w.-]{2,}[/\\][\w.-]{2,}|\w::\w|\x1b\[|\d:\d\d|\d{4}|\b(?=[a-f]*\d)[0-9a-f]{7,}\b"
+    r"[\w.-]{2,}[/\\][\w.-]{2,}|\w::\w|\d{4}|\b(?=[a-f]*\d)[0-9a-f]{7,}\b"
     r"|\w\.(?:py|js|ts|go|rs|java|c|h|cpp|rb|php|md|json)\b"
-    r"|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|TRACE|FATAL|\w+Warning)\b"
+)
+#: What only a machine writes: a time, a colour, the level of a log line.
+_STAMP = re.compile(
+    r"\x1b\[|\d:\d\d|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|TRACE|FATAL|\w+Warning)\b"
     r"|(?:^|\n)\W*(?:warning|error|info|debug|note|hint)\W*:"
 )
 #: Rows of data: keys, tags, attributes, values between commas.
@@ -57,9 +60,9 @@ TALK, SENTENCE, WORDS, LINES, CODE, NUMBERS, SYMBOLS, RUN, DRIFT = (
 )
 
 #: From this length of the unit on, so many repeats are too many; the first that fits. Beside it, characters.
-_TALK_REPEATS = ((1_000, 3), (250, 4), (120, 5), (60, 6), (30, 7), (16, 8), (0, 24))
+_TALK_REPEATS = ((1_000, 3), (250, 4), (60, 5), (30, 6), (16, 8), (0, 24))
 _TALK_CHARS = 176
-_TURNS_CHARS = 320  # marks of a chat's template
+_TURNS_CHARS = 240  # marks of a chat's template
 _SENTENCE_REPEATS = ((1_000, 4), (400, 5), (150, 6), (60, 8), (0, 12))
 _SENTENCE_CHARS = 500
 _LINES_REPEATS = ((400, 8), (150, 12), (60, 20), (0, 32))
@@ -71,7 +74,7 @@ _MACHINE_REPEATS = ((400, 16), (0, 32))
 _MACHINE_CHARS = 8_000
 
 #: The others: repeats and characters, both of which have to be reached.
-_WORDS_LIMIT = (20, 600)
+_WORDS_LIMIT = (20, 480)
 _SPELLED_LIMIT = (20, 900)  # words between symbols
 _LABELS_LIMIT = (32, 1_600)  # one word a line: a column of a table
 _BLOB_LIMIT = (24, 3_000)
@@ -116,8 +119,10 @@ def whole(unit: str) -> str:
 
 def talk_of(text: str) -> tuple[int, int]:
     """Count the talking words of a text, and those that make sentences."""
-    words = _WORD.findall(text.lower())
-    talk = sum(map(TALKING.__contains__, words)) + len(_TALK_ANYWHERE.findall(text))
+    words = _WORD.findall(text)
+    talk = words.count("I") + len(_TALK_ANYWHERE.findall(text))  # a small i is a variable
+    words = list(map(str.lower, words))
+    talk += sum(map(TALKING.__contains__, words))
     return talk, sum(map(_SENTENCE.__contains__, words)) + len(_SENTENCE_ANYWHERE.findall(text))
 
 
@@ -144,18 +149,15 @@ def _limits(unit: str, fenced: bool) -> tuple[str, tuple[int, int]]:
         return NUMBERS, _ROWS_LIMIT if lines else _NUMBERS_LIMIT
     if _TURNS.search(unit):
         return TALK, (_least(_TALK_REPEATS, size), _TURNS_CHARS)
-    machine = _MACHINE.search(unit) is not None
+    stamped = _STAMP.search(unit) is not None
+    machine = stamped or _MACHINE.search(unit) is not None
     symbols = len(_SYMBOL.findall(bare)) / len(bare)
     talk, function = talk_of(unit)
-    if talk and not fenced and not machine and letters >= 0.5 * len(bare) and symbols <= 0.2:
+    language = letters >= 0.5 * len(bare) and symbols <= 0.2 and not stamped
+    if language and talk and not fenced and (not machine or (talk >= 2 and function >= 3)):
         return TALK, (_least(_TALK_REPEATS, size), _TALK_CHARS)
-    if (
-        function >= 3
-        and function >= 0.2 * len(spelled)
-        and not machine
-        and letters >= 0.7 * len(bare)
-        and symbols <= 0.06
-    ):
+    flows = language and function >= 3 and function >= 0.2 * len(spelled) and letters >= 0.7 * len(bare)
+    if flows and symbols <= 0.06 and (not machine or function >= 6):
         return SENTENCE, (_least(_SENTENCE_REPEATS, size), _SENTENCE_CHARS)
     if machine and size >= 24:
         return CODE, (_least(_MACHINE_REPEATS, size), _MACHINE_CHARS)
