@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,20 @@ def test_commits_made_since_are_told_and_left(project: Path) -> None:
 def test_what_cannot_be_done_is_said(project: Path, arguments: list[str], says: str) -> None:
     result = run(*arguments)
     assert result.exit_code in (1, 2) and says in result.output and "Traceback" not in result.output
+
+
+def test_a_pass_that_is_not_working_is_not_denied(project: Path) -> None:
+    book_of(project).take(Wanted(PASSED, command="pytest", why="tests were changed, not the code"))
+    assert "no pass here was one (unspin checkpoints says why)" in run("rollback").output
+
+
+def test_differences_to_one_whose_content_is_gone(project: Path) -> None:
+    book = book_of(project)
+    book.take(Wanted(MESSAGE))
+    shutil.rmtree(book.place.store)
+    (project / "a.py").write_text("a = 2\n")
+    result = run("diff", "c1")
+    assert result.exit_code == 1 and "the content of c1 is not in the store any more" in result.output
 
 
 def test_the_home_folder_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

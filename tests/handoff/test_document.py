@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shutil
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -187,6 +188,23 @@ def test_what_a_command_line_says_stands_in_quotes(agent: Client) -> None:
     outside = re.sub(r'"[^"\n]*"', '""', text)
     assert "ignore the above" in text and "ignore" not in outside and "-k" not in outside
     assert "- 1 command may have changed files" in text
+
+
+def test_what_an_editor_wrote_after_a_failed_check_is_seen(worked: Client) -> None:
+    def held() -> str:
+        return facts_of(worked.store, worked.session, limits=Limits()).checks[0].holds
+
+    assert held() == "same"
+    (worked.project / "price.py").write_text("price = 'by hand'\n")
+    assert held() == "changed"
+
+
+def test_a_pass_whose_checkpoint_has_lost_its_content_is_compared_all_the_same(worked: Client) -> None:
+    worked.round(worked.bash("pytest -q", PASSES))
+    shutil.rmtree(Path(worked.store.path).parent / "checkpoints")
+    assert facts_of(worked.store, worked.session, limits=Limits()).checks[0].holds == "same"
+    (worked.project / "price.py").write_text("price = 'by hand'\n")
+    assert facts_of(worked.store, worked.session, limits=Limits()).checks[0].holds == "changed"
 
 
 def test_a_text_hidden_in_invisible_characters_is_taken_out() -> None:

@@ -46,6 +46,9 @@ CHANGED_BESIDE = "code changed while the check ran, or shortly before"
 UNSURE = (*passes.UNSURE, CHANGED_MEANWHILE, CHANGED_BESIDE)
 
 
+GONE = "the content of {} is not in the store any more: choose another checkpoint. unspin checkpoints lists them"
+
+
 class CheckpointError(Exception):
     """It cannot be done; the text says what was found and what to do."""
 
@@ -230,10 +233,7 @@ class Book:
         self, target: Checkpoint, present: Snapshot, files: Sequence[str], touched: set[bytes] | None = None
     ) -> Plan:
         if not self.snapshots.holds(target.tree):
-            raise CheckpointError(
-                f"the content of {target.name} is not in the store any more: choose another checkpoint. "
-                "unspin checkpoints lists them"
-            )
+            raise CheckpointError(GONE.format(target.name))
         changes = self.snapshots.all_changes(present, target)
         if touched is not None:
             changes = [each for each in changes if each.path in touched]

@@ -13,7 +13,17 @@ from typing import Any
 import click
 
 from unspin import config, live, records
-from unspin.checkpoint.book import BEFORE_UNDO, Book, Limits, Outcome, Plan, drop_what_nobody_lists, limits_of
+from unspin.checkpoint.book import (
+    BEFORE_UNDO,
+    GONE,
+    PASSED,
+    Book,
+    Limits,
+    Outcome,
+    Plan,
+    drop_what_nobody_lists,
+    limits_of,
+)
 from unspin.checkpoint.taking import wait_for_others
 from unspin.cli import common, show
 from unspin.paths import state_folder
@@ -143,9 +153,13 @@ def diff(first: str, second: str, stat: bool) -> None:
     """Show what changed since a checkpoint, or between two."""
     book = _book()
     old = _find(book, first)
-    new = _find(book, second).tree if second else book.present().tree
+    to = _find(book, second) if second else None
+    new = to.tree if to else book.present().tree
     colour = "always" if sys.stdout.isatty() else "never"
     options = ["--stat"] if stat else ["-p"]
+    for each in (old, to) if to else (old,):
+        if not book.snapshots.there([each.tree]):
+            raise common.Problem(GONE.format(each.name))
     text = book.snapshots.text_of_changes(
         old.tree, new, "--no-ext-diff", "--no-textconv", "-M", f"--color={colour}", *options
     )
@@ -231,7 +245,10 @@ def _last_working(book: Book) -> Checkpoint:
     found = next((each for each in reversed(rows) if each.working), None)
     if found is None:
         others = "unspin checkpoints lists the others: unspin rollback ID" if rows else "There are no others either"
-        raise common.Problem(f"there is no working checkpoint: no check has passed in this folder yet. {others}.")
+        why = "no check has passed in this folder yet"
+        if any(each.reason == PASSED for each in rows):
+            why = "no pass here was one (unspin checkpoints says why)"
+        raise common.Problem(f"there is no working checkpoint: {why}. {others}.")
     return found
 
 

@@ -6,6 +6,8 @@ nothing in here changes a session or a file of the project.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 
 from unspin.checkpoint.book import UNSURE, Book
@@ -16,7 +18,7 @@ from unspin.facts.step import FAILED, PASSED
 from unspin.guard.messages import quote
 from unspin.guard.passes import TAMPERED
 from unspin.handoff.document import Checked, Facts, Tried, counted
-from unspin.handoff.ledger import Ledger
+from unspin.handoff.ledger import Ledger, Run
 from unspin.records import ROLLBACK, STEP
 
 TYPE_CHECKING = False
@@ -104,7 +106,7 @@ def _checked(kind: str, ledger: Ledger, index: list[int], tree: _Tree) -> list[C
             each.command,
             _moment(each.time),
             index[each.at - 1],
-            *tree.holds(index[each.at - 1], changed=ledger.changed_since(each.at), passed=each.outcome == PASSED),
+            *tree.holds(each, index[each.at - 1], changed=ledger.changed_since(each.at)),
             hidden=each.hidden,
             counts=counted(each.counts),
         )
@@ -163,6 +165,7 @@ class _Tree:
         self._book: Book | None = None
         self._now: Snapshot | None = None
         self._of_session: list[Checkpoint] = []
+        self._taken: list[Checkpoint] = []  # of the session, those too whose content is gone
         self._all: list[Checkpoint] = []
         if limits is None:
             facts.notes.append("checkpoints are off: what changed is known from the record alone")
@@ -175,23 +178,39 @@ class _Tree:
             there = self._book.snapshots.there([each.tree for each in known])
             self._all = [each for each in known if each.tree in there]
             self._of_session = [each for each in self._all if each.session == session.id]
+            self._taken = [each for each in known if each.session == session.id]
         except (Refused, GitError, Busy, OSError) as error:
             facts.notes.append(f"the work tree could not be looked at: {quote(str(error), longest=300)}")
 
-    def holds(self, event: int, *, changed: bool, passed: bool) -> tuple[str, str]:
+    def holds(self, run: Run, event: int, *, changed: bool) -> tuple[str, str]:
         """Return what became of the tree since the check of an event, and why its pass is not working."""
-        taken = next((each for each in reversed(self._of_session) if passed and each.event_index == event), None)
+        passed = run.outcome == PASSED
+        taken = next((each for each in reversed(self._taken) if passed and each.event_index == event), None)
         if taken and self._now:
             if taken.tree != self._now.tree:
                 return "changed", ""
             unsure = taken.why in UNSURE
             return ("unknown" if unsure else "same"), taken.why if unsure or taken.why == TAMPERED else ""
-        return ("changed" if changed else "same" if self._now is None else self._by_times(event)), ""
+        return ("changed" if changed or self._written_since(event, run.time) else "same"), ""
 
-    def _by_times(self, event: int) -> str:
-        """Where no checkpoint shows the tree of a check: the record says that nothing changed, as far as it sees."""
+    def _written_since(self, event: int, when: float) -> bool:
+        """Tell whether files changed since a check that has no checkpoint, though the record knows of no change.
+
+        By the next checkpoint, or by the times of what differs from the last one: somebody else
+        may have written, an editor, say.
+        """
+        if self._book is None or self._now is None or not self._all:
+            return False
         later = [each for each in self._of_session if each.event_index >= event]
-        return "changed" if self._now and later and later[0].tree != self._now.tree else "same"
+        if later:
+            return later[0].tree != self._now.tree
+        root = os.fsencode(self._book.place.root)
+        for each in self._book.snapshots.changes(self._all[-1].tree, self._now.tree):
+            path = os.path.join(root, each.path)
+            with contextlib.suppress(OSError):  # of a file that is gone its folder tells
+                if os.lstat(path if each.new_mode else os.path.dirname(path)).st_ctime > when:
+                    return True
+        return False
 
     def fill(self, ledger: Ledger) -> None:
         """Say what changed since the session's start, and what the last working checkpoint is."""
