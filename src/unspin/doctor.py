@@ -252,7 +252,7 @@ def _store() -> Iterator[Finding]:
     recent = [each for each in faults if each[0] > time.time() - _RECENT_SECONDS]
     for when, place, text in recent[-_RECENT_FAULTS:]:
         yield Finding(NOTE, "fault", f"{_date(when)}  {place}: {text}", _remedy(place))
-    never = [each.rule for each in DETECTORS if not each.offline and not fired.get(each.rule)]
+    never = [each.rule for each in DETECTORS if not fired.get(each.rule)]
     if never and fired:
         yield Finding(OK, "rules", f"never fired so far: {', '.join(never)}")
 

@@ -17,10 +17,10 @@ def report(guard: Guard, turn: int, *failing: str, run: str = "r") -> list[str]:
 
 
 class Session:
-    """A session in-process, with the rules for whole turns."""
+    """A session in-process."""
 
     def __init__(self) -> None:
-        self.guard = Guard(offline=True)
+        self.guard = Guard()
         self.found: list[Any] = []
 
     def _observe(self, *given: Any) -> None:
@@ -51,12 +51,13 @@ def test_the_same_failing_tests_at_the_end_of_two_turns() -> None:
     ]
 
 
-def test_the_live_guard_leaves_it_out(agent: Client) -> None:
+def test_it_is_logged_and_never_said(agent: Client) -> None:
     for number in range(2):
         agent.round(agent.edit("a.py"))
         agent.round(agent.bash("pytest", RED.format(number), 1))
         agent.prompt("go on")
-    assert agent.log() == []
+    assert [(each["rule"], each["response"]) for each in agent.log()] == [("rot", "none")]
+    assert agent.said == []
 
 
 def test_another_set_a_pass_and_a_turn_without_tests_are_none() -> None:
@@ -103,7 +104,7 @@ def test_builds_that_fail_two_turns_running() -> None:
 
 
 def test_reported_turns() -> None:
-    guard = Guard(offline=True)
+    guard = Guard()
     assert report(guard, 1, "a", "b") == []
     assert report(guard, 1, "b", "a") == []  # the same turn again
     assert report(guard, 2, "b", "a") == ["rot"]
@@ -114,7 +115,7 @@ def test_reported_turns() -> None:
 
 
 def test_a_finding_that_returns_word_for_word() -> None:
-    guard = Guard(offline=True)
+    guard = Guard()
 
     def turn(number: int, *texts: str) -> list[str]:
         return [each.message for each in guard.observe(events.TurnReport("r", number, findings=texts))]

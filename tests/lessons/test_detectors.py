@@ -631,9 +631,7 @@ def swing(agent: Client, contents: list[str], *, passing: bool = False) -> None:
             agent.round(agent.bash("go test ./...", go_red(f"Test{content[0].upper()}", f"{content[:1]} is wrong"), 1))
 
 
-QUIET_OTHERS = (
-    "[loop]\nfailing_edits = false\nrepeated_errors = false\nrepeated_actions = false\nunchanged_results = false\n"
-)
+QUIET_OTHERS = "[rot]\nenabled = false\n[loop]\nfailing_edits = false\nrepeated_errors = false\nrepeated_actions = false\nunchanged_results = false\n"
 
 
 def test_a_content_that_returns_with_failing_checks_is_logged_and_not_said(tmp_path: Path) -> None:

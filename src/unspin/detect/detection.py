@@ -79,7 +79,6 @@ class Detector:
 
     rule = ""
     loop = True
-    offline = False  # of use to scans and runs only: the live guard leaves it out
     keys: ClassVar[dict[str, tuple[str, Any, str]]] = {}
 
     def __init__(self, settings: Values, state: dict[str, Any] | None = None):

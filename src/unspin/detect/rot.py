@@ -34,7 +34,6 @@ class Rot(Detector):
 
     rule = "rot"
     loop = False
-    offline = True
     keys = {
         "rot.enabled": ("flag", True, "log turns that end with the same failing tests as the last one"),
     }

@@ -121,7 +121,7 @@ class Guard:
     ``state`` is plain data: take it after any event, and a guard made from it in another
     process answers as this one would have. ``project`` is the folder that files are named
     against. ``muted`` holds ``(rule, file)`` pairs that are logged and not said; an empty
-    file means everywhere. ``offline`` adds the rules that look at whole turns: for scans and runs.
+    file means everywhere.
     """
 
     def __init__(
@@ -132,7 +132,6 @@ class Guard:
         state: dict[str, Any] | None = None,
         muted: Sequence[tuple[str, str]] = (),
         mode: str | None = None,
-        offline: bool = False,
     ):
         if settings is not None and not isinstance(settings, Settings):
             raise SettingsError(
@@ -157,7 +156,7 @@ class Guard:
         self._detectors = [
             each(self.settings, self._state["detectors"].get(each.rule))
             for each in DETECTORS
-            if self.settings[each.switch()] is not False and (offline or not each.offline)
+            if self.settings[each.switch()] is not False
         ]
         self._observers = [each.observe for each in self._detectors]
 

@@ -158,7 +158,7 @@ class Session:
     """One session under way: its guard, and what it has come to so far (``scanned``)."""
 
     def __init__(self, result: Result, began: Began, settings: Settings, prices: Prices | None):
-        self.guard = Guard(settings, project=began.cwd, offline=True)
+        self.guard = Guard(settings, project=began.cwd)
         self.scanned = Scanned(result.path, began.session, result.format, began.cwd, began.agent)
         self.responses: list[Any] = []  # the guard's answers to the last event
         self._prices = prices
