@@ -88,7 +88,7 @@ def picture(project: Path, id: str) -> dict[str, Any]:
     for each in sorted(place.rglob("*")):
         name = str(each.relative_to(place))
         if each.is_file() and not name.startswith(".git/"):
-            plain = name.endswith((".bundle", ".outcome.json", "run.json", "report.json", "events.jsonl"))
+            plain = name.endswith((".pack", ".outcome.json", "run.json", "report.json", "events.jsonl"))
             told[name] = "" if plain else each.read_text().replace(record["base"], "BASE")
     return told
 

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 SETTINGS, COMMAND = "settings", "command"
 
 #: unspin's commands that are the person's.
-PERSONS = frozenset(("release", "mute", "mode", "install", "uninstall", "forget", "hook"))
+PERSONS = frozenset(("release", "mute", "mode", "install", "uninstall", "forget", "hook", "gate", "run"))
 
 #: What runs a text of its own that the parser does not follow.
 _BLIND = frozenset(("trap", "coproc", "-S", "parallel", "script", "expect"))
 _PRUNING = ["checkpoints", "prune"]
 _ASKING = frozenset(("mute", "mode"))  # these only tell, where nothing follows them
+_DECISIONS = frozenset(("approve", "override", "stop"))
 _LINKED = 40  # links and folders looked through
 
 
@@ -123,6 +124,10 @@ def _is_persons(words: list[str]) -> bool:
         return "--help" not in words
     if not operands or operands[0] not in PERSONS or "--help" in words or "-h" in words:
         return False
+    if operands[0] == "run":  # a run of its own an agent may begin, but go on with none
+        return any(word.startswith("--res") for word in words)
+    if operands[0] == "gate":
+        return not _DECISIONS.isdisjoint(operands[1:]) or any(word.startswith("--n") for word in words)
     return operands[0] not in _ASKING or len(words) > 1
 
 
@@ -132,7 +137,7 @@ def _speaks_of_commands(text: str, client: ModuleType) -> bool:
     if client.plugin.takes_away(words):
         return True
     names = [at for at, word in enumerate(words) if word.rpartition("/")[2] == "unspin"]
-    if any(_is_persons(words[at + 1 : at + 4]) for at in names):
+    if any(_is_persons(words[at + 1 : at + 5]) for at in names):
         return True
     return bool(names) and "xargs" in words and not PERSONS.isdisjoint(words)
 

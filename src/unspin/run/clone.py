@@ -65,6 +65,9 @@ class Clone:
         self.store = store
         self.branch = branch
         self._clean = ""  # the commit that the folder is known to hold, as long as nobody worked in it
+        self._head = ""  # where our branch stands, once it is known
+        self._given: tuple[str, object] = ("", None)  # the .git that workers have: its commit, what it looked like
+        self._told: dict[tuple[str, str], str] = {}
 
     def git(self, *arguments: str, check: bool = True) -> str:
         """Run git on the store, with the folder as its work tree."""
@@ -77,6 +80,17 @@ class Clone:
             b"GIT_CONFIG_GLOBAL": os.devnull.encode(),  # no filter of the person's, such as Git LFS, has a part in it
         }
         return git(self.tree if os.path.isdir(self.tree) else self.store, *arguments, check=check, more=more)
+
+    def fed(self, data: bytes, *arguments: str) -> bytes:
+        """Run git on the store with something to read; return what it printed."""
+        more = {b"GIT_DIR": os.fsencode(self.store)}
+        done = subprocess.run(
+            ["git", *_QUIET, *arguments],
+            cwd=self.store, env={**environment(), **more}, input=data, capture_output=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise RunError(f"git {arguments[0]} failed in {self.store}: {done.stderr.decode('utf-8', 'replace')[:400]}")
+        return done.stdout
 
     # -- making ------------------------------------------------------------------------
 
@@ -126,9 +140,9 @@ class Clone:
         self._clean = commit
 
     def _bring(self, commit: str) -> None:
-        if self.git("rev-parse", "HEAD", check=False) != commit:
+        if self._head != commit:
             self.git("update-ref", f"refs/heads/{self.branch}", commit)
-            self.git("reset", "-q", "--hard", commit)
+            self._head = commit
         elif not self.git("status", "--porcelain", "--ignore-submodules=none"):
             return
         self.git("reset", "-q", "--hard", commit)
@@ -137,6 +151,8 @@ class Clone:
     def _new_git(self, commit: str) -> None:
         """Make the ``.git`` that workers see: a few files, the objects borrowed from the store."""
         folder = os.path.join(self.tree, ".git")
+        if self._given == (commit, _looks(folder)):
+            return
         remove(folder)
         os.makedirs(os.path.join(folder, "objects", "info"))
         os.makedirs(os.path.join(folder, "refs", "heads"))
@@ -153,6 +169,7 @@ class Clone:
         for name in ("index", "shallow"):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(os.path.join(self.store, name), os.path.join(folder, name))
+        self._given = (commit, _looks(folder))
 
     def touched(self) -> None:
         """Somebody worked in the folder: what it holds is not known any more."""
@@ -163,6 +180,9 @@ class Clone:
     def commit(self, message: str, base: str) -> str:
         """Commit what the folder holds on top of ``base``, as one commit; return it, ``base`` where nothing changed."""
         self.touched()
+        if self._head != base:
+            self.git("update-ref", f"refs/heads/{self.branch}", base)
+            self._head = base
         if os.path.islink(self.tree) or not os.path.isdir(self.tree):
             raise RunError("it removed its folder")
         self.git("add", "-A")
@@ -174,36 +194,44 @@ class Clone:
         if changed:
             tree = self.git("write-tree")
             commit = self.git("commit-tree", tree, "-p", base, "-m", message)
-        self.git("update-ref", f"refs/heads/{self.branch}", commit)
-        self._clean = commit
+            self.git("update-ref", f"refs/heads/{self.branch}", commit)
+        self._clean = self._head = commit
         return commit
 
     def changes(self, old: str, new: str) -> str:
         """Return what changed between two commits, file by file."""
-        return self.git("diff", "--stat=100", "--no-ext-diff", old, new, check=False)
+        if (old, new) not in self._told:
+            self._told = {(old, new): self.git("diff", "--stat=100", "--no-ext-diff", old, new, check=False)}
+        return self._told[old, new]
 
     # -- the end, and other machines ---------------------------------------------------
 
-    def bundle(self, old: str, new: str) -> bytes:
-        """Return the commits between two as one file that can be carried elsewhere."""
-        path = os.path.join(self.store, "bundle")
-        self.git("bundle", "create", "-q", path, f"^{old}", f"refs/heads/{self.branch}")
-        del new
-        with open(path, "rb") as file:
-            return file.read()
+    def pack(self, old: str, new: str) -> bytes:
+        """Return the objects of the commits between two as one pack that can be carried elsewhere."""
+        asked = f"{new}\n^{old}\n".encode()
+        return self.fed(asked, "pack-objects", "-q", "--thin", "--revs", "--stdout")
 
-    def unbundle(self, data: bytes) -> None:
-        """Take in what ``bundle`` made."""
-        path = os.path.join(self.store, "bundle")
-        with open(path, "wb") as file:
-            file.write(data)
-        self.git("bundle", "unbundle", path)
+    def unpack(self, data: bytes) -> None:
+        """Take in what ``pack`` made."""
+        self.fed(data, "unpack-objects", "-q")
 
     def deliver(self, repository: str) -> None:
         """Bring the branch into the person's repository; nothing else in it changes."""
         ref = f"refs/heads/{self.branch}"
         arguments = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
         git(repository, "fetch", "-q", *arguments, self.store, f"{ref}:{ref}")
+
+
+def _looks(folder: str) -> list[tuple[object, ...]]:
+    """Return what everything in a folder looks like: another list where anything was written to."""
+    found: list[tuple[object, ...]] = []
+    for place, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = os.path.join(place, name)
+            with contextlib.suppress(OSError):
+                seen = os.lstat(path)
+                found.append((path, seen.st_mode, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns))
+    return found
 
 
 def _config(store: str) -> str:

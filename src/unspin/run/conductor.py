@@ -223,7 +223,7 @@ class Conductor:
             return str(error)
         self.record["head"] = head
         if head != before:
-            self.files.ledger.write(f"{folder}/commit.bundle", self.files.clone.bundle(before, head))
+            self.files.ledger.write(f"{folder}/commit.pack", self.files.clone.pack(before, head))
         return ""
 
     def _title(self) -> str:
@@ -362,7 +362,7 @@ class Conductor:
 
     def _rot(self, step: Step, verdict: Verdict) -> None:
         """Note a turn that ends as the one before did."""
-        guard = Guard(offline=True, state=self.record["rot"])
+        guard = Guard(state=self.record["rot"])
         report = TurnReport(
             self.record["id"],
             step.turn,

@@ -8,7 +8,6 @@ when the run asks for it, and when the run is gone (its end of a pipe is closed)
     keeper.py CONTROL REPORT PATIENCE COMMAND...
 """
 
-import contextlib
 import os
 import select
 import signal
@@ -18,6 +17,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG
 _LONGEST = 5.0  # seconds that ending everything may take
@@ -55,8 +55,7 @@ def main(arguments: list[str]) -> None:
                 status = _asked_to_end(worker, patience)
             break
     _end_all(worker)
-    with contextlib.suppress(OSError):
-        os.write(report, b"" if status is None else b"%d" % status)
+    _try(os.write, report, b"" if status is None else b"%d" % status)
 
 
 def _become(command: list[str], report: int, keeper: int, prctl: "Callable[[int, int], object]") -> None:
@@ -90,20 +89,20 @@ def _prctl() -> "Callable[[int, int], object]":
 def _reaped(worker: int) -> "int | None":
     """Take in what has ended; return the worker's exit status if it is among it."""
     status = None
-    with contextlib.suppress(ChildProcessError):
+    try:
         while True:
             pid, ended = os.waitpid(-1, os.WNOHANG)
             if not pid:
-                break
+                return status
             if pid == worker:
                 status = os.waitstatus_to_exitcode(ended)
-    return status
+    except ChildProcessError:
+        return status
 
 
 def _asked_to_end(worker: int, patience: float) -> "int | None":
     """Ask the worker to end and give it a moment."""
-    with contextlib.suppress(OSError):
-        os.killpg(worker, signal.SIGTERM)
+    _try(os.killpg, worker, signal.SIGTERM)
     until = time.monotonic() + patience
     while time.monotonic() < until:
         status = _reaped(worker)
@@ -116,13 +115,11 @@ def _asked_to_end(worker: int, patience: float) -> "int | None":
 def _end_all(worker: int) -> None:
     """End everything below this process: what loses its parent becomes a child of ours, so this comes to an end."""
     until = time.monotonic() + _LONGEST
-    with contextlib.suppress(OSError):
-        os.killpg(worker, signal.SIGKILL)
+    _try(os.killpg, worker, signal.SIGKILL)
     while time.monotonic() < until:
         children = _children()
         for each in children:
-            with contextlib.suppress(OSError):
-                os.kill(each, signal.SIGKILL)
+            _try(os.kill, each, signal.SIGKILL)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
@@ -139,14 +136,22 @@ def _children() -> list[int]:
     except (OSError, ValueError):
         pass
     found = []
-    with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                if name.isdigit():
-                    with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
-                        if int(file.read().rpartition(")")[2].split()[1]) == me:
-                            found.append(int(name))
+    for name in _try(os.listdir, "/proc") or []:  # a system that does not tell children
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
+                if int(file.read().rpartition(")")[2].split()[1]) == me:
+                    found.append(int(name))
+        except (OSError, ValueError, IndexError):
+            continue
     return found
+
+
+def _try(function: "Callable[..., Any]", *arguments: object) -> "Any":
+    """Call a function; what it acts on may be gone."""
+    try:
+        return function(*arguments)
+    except OSError:
+        return None
 
 
 if __name__ == "__main__":

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 _LARGEST = 50_000_000  # bytes of a state
 
 
-def write(path: str, text: str | bytes) -> None:
-    """Write a file whole or not at all."""
+def write(path: str, text: str | bytes, *, sync: bool = False) -> None:
+    """Write a file whole or not at all; ``sync`` so that it is there after a power cut, too."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     data = text.encode("utf-8", "replace") if isinstance(text, str) else text
     with open(f"{path}.new", "wb") as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
     os.replace(f"{path}.new", path)
 
 
@@ -96,12 +97,12 @@ class Files:
         self.ledger.derive("run.json", dumped(record))
         if message:
             record["commit"] = self.ledger.commit(message, record["commit"], time.time())
-        self.keep(record)
+        self.keep(record, sync=bool(message) or record["machine"]["begun"])
 
-    def keep(self, record: dict[str, Any]) -> None:
+    def keep(self, record: dict[str, Any], *, sync: bool = True) -> None:
         """Write the state into the state folder."""
         self._written = dumped(record)
-        write(self.kept, self._written)
+        write(self.kept, self._written, sync=sync)
 
     def was_kept(self) -> bool:
         """Tell whether the state folder still holds what was last written there."""
@@ -147,19 +148,19 @@ class Files:
         self.ledger.derived = {"events.jsonl": log, "run.json": b""}
         self.ledger.take_files()
         self.clone.make(repository, record["base"])
-        for bundle in self.bundles():
-            self.clone.unbundle(bundle)
+        for pack in self.packs():
+            self.clone.unpack(pack)
         if self.clone.git("cat-file", "-t", record["head"], check=False) != "commit":
             raise RunError(f"the workspace lacks the commit {record['head'][:12]} of the run's work")
         write(self._log, log)
         record.update(repository=repository, commit="")
         self.settle(record, f"Taken up elsewhere from {self.id}")
 
-    def bundles(self) -> list[bytes]:
+    def packs(self) -> list[bytes]:
         """Return the commits of the work, as the turns' folders hold them, in order."""
         turns = os.path.join(self.workspace, "turns")
         names = sorted(os.listdir(turns)) if os.path.isdir(turns) else []
-        found = (read_plain(os.path.join(turns, name, "commit.bundle"), _LARGEST) for name in names)
+        found = (read_plain(os.path.join(turns, name, "commit.pack"), _LARGEST) for name in names)
         return [each for each in found if each]
 
     def mend(self, record: dict[str, Any]) -> list[str]:
