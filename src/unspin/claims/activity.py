@@ -33,6 +33,8 @@ _LOOKED_AT = 20_000  # characters of a command line, or of either end of an outp
 
 #: What a call may have done that its words do not show.
 MAY_EDIT, MAY_FORMAT, MAY_INSTALL, MAY_CHECK, MAY_DO, MAY_READ = "edit", "format", "install", "check", "do", "read"
+RAN_UNSEEN = "run"  # it ran something, whatever its output shows
+MADE = "made"  # a folder, a link
 
 
 class Call:
@@ -253,6 +255,10 @@ class Activity:
         if line.role == "install":
             yield MAY_INSTALL
         runs = bool(programs) or wrapped or (inline and _fits("running", command))
+        if runs:
+            yield RAN_UNSEEN
+        if _fits("making", bare):
+            yield MADE
         if runs and blank:
             yield MAY_DO
         elif runs:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 
 from unspin.claims.activity import (
+    MADE,
     MAY_CHECK,
     MAY_DO,
     MAY_EDIT,
     MAY_FORMAT,
     MAY_INSTALL,
     MAY_READ,
+    RAN_UNSEEN,
     Activity,
 )
 from unspin.claims.lists import compiled, tools, words
@@ -282,12 +284,12 @@ class _Ledger:
         if claim.subject in _NAMES:
             return self._check(claim)
         found = _finding(claim, f"ran {quote(claim.subject)}")
-        wanted = _squeezed(claim.subject)
+        wanted = _program(claim.subject)  # texts shorten a command and quote it otherwise
         kinds = {check.kind for check in read_line(claim.subject).checks}
         exact = [
             at
             for at, each in enumerate(self.every)
-            if wanted in _squeezed(f"{each['command']} {each['about']}") or not kinds.isdisjoint(each["checks"])
+            if wanted in _spaced(f"{each['command']} {each['about']}") or not kinds.isdisjoint(each["checks"])
         ]
         return self._judged(
             found, exact, [at for at, each in enumerate(self.every) if MAY_DO in each["may"] or "run" in kinds]
@@ -349,8 +351,15 @@ def _own(claim: Claim) -> bool:
     return bool(re.match(r"\W*(?:\w+[,.!:]? ){0,3}i(?:'ve)? ", at))
 
 
-def _squeezed(text: str) -> str:
-    return f" {' '.join(text.lower().split())} "
+def _program(command: str) -> str:
+    """Return the program of a command line with its subcommand, as ``_spaced`` words."""
+    said = command.split()
+    name = said[0].rsplit("/", 1)[-1]
+    return _spaced(f"{name} {said[1]}" if len(said) > 1 and said[1].isalpha() else name)
+
+
+def _spaced(text: str) -> str:
+    return f" {' '.join(re.findall(r'[a-z0-9_.-]+', text.lower()))} "
 
 
 def _same(claimed: str, path: str) -> bool:
@@ -368,11 +377,11 @@ def _same(claimed: str, path: str) -> bool:
 
 
 def _dispatches(entry: Entry) -> bool:
-    return bool(entry["action"] == AGENT or (entry["action"] != EDIT and MAY_DO in entry["may"]))
+    return bool(entry["action"] == AGENT or (entry["action"] != EDIT and {MAY_DO, RAN_UNSEEN} & set(entry["may"])))
 
 
 def _could_check(entry: Entry) -> bool:
-    return bool(entry["checks"] or MAY_CHECK in entry["may"] or MAY_DO in entry["may"])
+    return bool(entry["checks"] or {MAY_CHECK, MAY_DO, RAN_UNSEEN} & set(entry["may"]))
 
 
 def _could_do(entry: Entry) -> bool:
@@ -380,7 +389,8 @@ def _could_do(entry: Entry) -> bool:
 
 
 def _could_edit(entry: Entry) -> bool:
-    return bool(entry["action"] == EDIT or entry["wrote"] or {MAY_EDIT, MAY_FORMAT, MAY_INSTALL} & set(entry["may"]))
+    hints = {MAY_EDIT, MAY_FORMAT, MAY_INSTALL, MADE}
+    return bool(entry["action"] == EDIT or entry["wrote"] or hints & set(entry["may"]))
 
 
 def _could_read(entry: Entry) -> bool:
