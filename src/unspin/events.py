@@ -118,7 +118,8 @@ class ToolResult:
     ``failed`` is the agent's own word (an error result); ``exit_code`` is ``None`` where
     the agent does not tell it. ``refused`` says who refused the call (``BY_...``), empty
     if it ran. ``comment`` is true where the person refused it and said what to do.
-    ``interrupted`` means stopped by the person, ``background`` that it still runs.
+    ``interrupted`` means stopped by the person, ``background`` that it still runs, ``untold`` that
+    nobody said how it ended, as in logs that keep the output alone.
     ``recorded`` holds outcomes that ``unspin check`` saw itself: ``(command, kind, status)``,
     newest first.
     ``position`` is the call's place in the model's response, from 0: the order that
@@ -138,6 +139,7 @@ class ToolResult:
         "recorded",
         "refused",
         "size",
+        "untold",
     )
 
     def __init__(
@@ -154,6 +156,7 @@ class ToolResult:
         position: int = 0,
         size: int | None = None,
         recorded: Sequence[tuple[str, str, int]] = (),
+        untold: bool = False,
     ):
         self.call = call
         self.output = output
@@ -166,6 +169,7 @@ class ToolResult:
         self.position = position
         self.size = len(output) if size is None else size
         self.recorded = tuple(recorded)
+        self.untold = untold
 
 
 class RoundEnd:

@@ -139,7 +139,7 @@ def test_the_oldest_files(tmp_path: Path) -> None:
 def test_a_command_whose_output_is_not_shown(tmp_path: Path) -> None:
     text = piece("Tool use: **run_terminal_cmd**\n\n```bash\npytest\n```")
     (found,) = results(write(tmp_path, HEAD, PERSON, AGENT, text))
-    assert found.background and not found.failed, "how it ended is not told"
+    assert found.untold and not found.failed, "how it ended is not told"
 
 
 def test_the_newest_files_mark_each_call(tmp_path: Path) -> None:

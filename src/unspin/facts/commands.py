@@ -116,7 +116,7 @@ def _result(check: Check, event: ToolResult, failing: list[FailingTest], *, read
         result.hidden = _why_unknown(check, event)
     if seen is not None:
         result.counts = [seen.passed, seen.failed + seen.errors, seen.skipped]
-        if result.outcome == UNKNOWN and read_summaries and check.piped:
+        if result.outcome == UNKNOWN and (event.untold or (read_summaries and check.piped)):
             result.shown = FAILED if seen.failed or seen.errors else PASSED if seen.passed else ""
     return result
 
@@ -125,6 +125,8 @@ def _why_unknown(check: Check, event: ToolResult) -> str:
     """Return why nothing is known of a check: a word of ``CheckResult.hidden``."""
     if event.refused:
         return "refused"
+    if event.untold:
+        return "untold"
     if event.background:
         return "background"
     if event.interrupted:
@@ -145,7 +147,7 @@ def outcome(check: Check, event: ToolResult, failing: list[FailingTest], seen: S
     if recorded is not None:
         status = recorded[1]
         return PASSED if status == 0 else UNKNOWN if _no_verdict(status, check) else FAILED
-    if event.background or event.interrupted or event.refused:
+    if event.background or event.interrupted or event.refused or event.untold:
         return UNKNOWN
     status = event.exit_code if event.exit_code is not None else int(event.failed)
     if status == 0:

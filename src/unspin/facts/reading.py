@@ -233,6 +233,7 @@ def _key(event: ToolResult) -> Any:
         event.comment,
         event.interrupted,
         event.background,
+        event.untold,
         event.recorded,
     )
 

@@ -73,10 +73,10 @@ class Late(Plain):
 class CheckResult(Plain):
     """A check and how it ended.
 
-    ``outcome`` is what the exit status proves. ``shown`` is what a piped run's own summary
-    says, filled in only where ``checks.read_summaries`` is on; good for a streak, never
-    for tampering. ``scratch`` marks a run of a script that is meant to fail. ``hidden`` says
-    why an outcome is not known: ``piped``, ``background``, ``interrupted``, ``refused``, or ``masked`` (the
+    ``outcome`` is what the exit status proves. ``shown`` is what the own summary of a piped run
+    says, filled in only where ``checks.read_summaries`` is on, or of one whose end nobody told; good for a
+    streak, never for tampering. ``scratch`` marks a run of a script that is meant to fail. ``hidden`` says
+    why an outcome is not known: ``piped``, ``background``, ``interrupted``, ``refused``, ``untold`` or ``masked`` (the
     line's status does not tell, or its own output speaks against it); else it is empty.
     ``counts`` are the tests that passed, failed and were skipped by the run's own summary, empty where there is none.
     ``followed`` says that something behind it in its line may have changed files that nobody can name.

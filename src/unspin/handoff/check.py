@@ -28,7 +28,7 @@ STALE = "stale"
 UNVERIFIED = "unverified"
 CONTRADICTED = "contradicted"
 
-_HIDDEN = {"masked": "exit status hidden", "": "outcome unknown"}
+_HIDDEN = {"masked": "exit status hidden", "untold": "outcome not told", "": "outcome unknown"}
 _NAMES = {"test": "test run", "build": "build", "lint": "lint run", "type": "type check"}
 _ABOUT = {
     "test": "tests",

@@ -236,8 +236,9 @@ class _Reader:
         if not blocks or not tool:  # without its output, or in a file that leaves edits out, it equals no other
             call.arguments = f"{command}\0{self._number}"
         if not blocks:  # nothing is known of how it ended
-            return ev.ToolResult(call, background=True)
-        return ev.ToolResult(call, output, failed=failed(command, output))
+            return ev.ToolResult(call, untold=True)
+        bad = failed(command, output)
+        return ev.ToolResult(call, output, failed=bad, untold=not bad)
 
     def _edit(self, piece: _Piece, tool: str, text: str) -> ev.ToolResult:
         found = _EDITED.search(text[:8000])

@@ -252,7 +252,7 @@ class _Reader:
         if moved:
             self._cwd = absolute(moved, cwd)
         bad = status != 0 if status is not None else failed(text, observation)
-        return ev.ToolResult(call, observation, failed=bad, exit_code=status)
+        return ev.ToolResult(call, observation, failed=bad, exit_code=status, untold=status is None and not bad)
 
 
 def _edited(name: str, text: str) -> tuple[str, str | None, str]:
