@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -241,22 +241,28 @@ def _by_hand(report: Any, sessions: Sequence[Run], rules: dict[str, Said | str])
     known = {(each.file, line.identity): line for each in sessions for line in each.lines}
     now = [row for row in checked if (row["file"], row["identity"]) in known]
     rows = []
-    for rule in (*LOOPS, *OTHERS, "all loop rules, said", "all loop rules, logged only"):
-        said = rule.endswith(", said")
-        chosen = [
-            row
-            for row in now
-            if row["rule"] == rule
-            or (row["rule"] in LOOPS and " " in rule and known[row["file"], row["identity"]].said == said)
-        ]
-        if chosen:
-            rows.append([rule, *_counts(chosen)])
+    chosen: dict[str, list[dict[str, str]]] = {rule: [row for row in now if row["rule"] == rule] for rule in LOOPS}
+    for name, said in (("all of them, said", True), ("all of them, logged only", False)):
+        chosen[name] = [row for row in now if known[row["file"], row["identity"]].said == said]
+    for corpus in NAMES:
+        chosen[f"said in {corpus}"] = [row for row in chosen["all of them, said"] if row["corpus"] == corpus]
+    for name, part in chosen.items():
+        if part:
+            rows.append([name, *_counts(part)])
     rows.append(["no longer noticed", *_counts([row for row in checked if row not in now])])
     report.table(
         "Read by hand (hand_checked.tsv); precision counts a borderline case as false (95 % Clopper-Pearson)",
         ["rule", "read", "true", "borderline", "false", "precision", "interval"],
         rows,
     )
+    said_now = chosen["all of them, said"]
+    if said_now:
+        report.aim(
+            "detection: share of the lines read that are true",
+            sum(row["verdict"] == "true" for row in said_now) / len(said_now),
+            0.9,
+            at_least=True,
+        )
     _recall(report, sessions, rules, checked)
 
 
@@ -274,8 +280,8 @@ def _recall(report: Any, sessions: Sequence[Run], rules: dict[str, Said | str], 
     loops = {row["file"] for row in rows_read if row["verdict"] == "true"}
     honest = {row["file"] for row in rows_read if row["verdict"] == "false"} - loops
     honest -= {row["file"] for row in rows_read if row["verdict"] == "borderline"}
-    have: Callable[[set[str]], list[int]] = lambda names: [at for at, each in enumerate(sessions) if each.file in names]  # noqa: E731
-    bad, good = have(loops), have(honest)
+    bad = [at for at, each in enumerate(sessions) if each.file in loops]
+    good = [at for at, each in enumerate(sessions) if each.file in honest]
     rows = []
     for rule, said in rules.items():
         if isinstance(said, str) or rule.startswith("loopbrake"):
@@ -297,3 +303,36 @@ def _recall(report: Any, sessions: Sequence[Run], rules: dict[str, Said | str], 
         ["rule", "with a loop", "interval", "read and honest", "median calls left"],
         rows,
     )
+    _aims(report, sessions, rules, bad)
+
+
+def _aims(report: Any, sessions: Sequence[Run], rules: dict[str, Said | str], loops: Sequence[int]) -> None:
+    """Lines where nobody read a loop, beside unwedge; loops that only it finds; lines in runs that ended well."""
+    ours = _said_all(rules, "unspin, all loop rules")
+    five = _said_all(rules, "unspin, five rules")
+    well = [at for at, good in _good(sessions).items() if good]
+    if well and loops:
+        spoken = [at for at in well if five[at]]
+        report.aim(
+            "detection: share of runs that ended well with a line of the five rules", len(spoken) / len(well), 0.02
+        )
+        wrong = [at for at in spoken if at not in loops]
+        report.aim("detection: the same without those in which a loop was read", len(wrong) / len(well), 0.02)
+    theirs = next((said for name, said in rules.items() if name.startswith("unwedge")), "")
+    if isinstance(theirs, str):
+        return
+    rows, more = [], 0
+    for name in NAMES:
+        here = [at for at, each in enumerate(sessions) if each.corpus == name and at not in loops]
+        lines = [sum(len(said[at]) for at in here) for said in (ours, theirs)]
+        spoken_in = [sum(bool(said[at]) for at in here) for said in (ours, theirs)]
+        rows.append([name, len(here), lines[0], spoken_in[0], lines[1], spoken_in[1]])
+        more += lines[0] > lines[1] or (lines[0] == lines[1] > 0)
+    report.table(
+        "Sessions in which nobody read a loop: lines of unspin and of unwedge",
+        ["corpus", "sessions", "unspin: lines", "sessions with one", "unwedge: lines", "sessions with one "],
+        rows,
+    )
+    report.aim("detection: corpora with no fewer lines than unwedge on sessions without a loop", more, 0)
+    missed = [at for at in loops if theirs[at] and not ours[at]]
+    report.aim("detection: loops read that unwedge finds and unspin does not", len(missed), 0)
