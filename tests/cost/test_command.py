@@ -170,9 +170,9 @@ def test_a_wrong_grouping_is_a_wrong_command_line(unspin: Any) -> None:
 
 def test_an_empty_or_missing_folder_is_no_mistake(unspin: Any, folder: Folder) -> None:
     assert document(unspin)["total"]["cost"] == 0
-    assert unspin("cost").output == "No model message was found.\n"
+    assert unspin("cost").output.startswith("No model message was found: there is no folder of transcripts")
     folder.write("a.jsonl")
-    assert unspin("cost").output == "No model message was found.\n"
+    assert unspin("cost").output.startswith("No model message was found: 1 transcript in ")
 
 
 # -- what people see -------------------------------------------------------------------

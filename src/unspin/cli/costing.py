@@ -80,7 +80,7 @@ def cost(session: str, since: str, by: str | None, places: tuple[str, ...], utc:
     if as_json:
         click.echo(json.dumps(_document(found, reading, prices)))
     else:
-        _show(found, reading, prices)
+        _show(found, reading, prices, _where(places, files, since))
 
 
 # -- what is meant ---------------------------------------------------------------------
@@ -172,7 +172,18 @@ def _ordered(found: counting.Report) -> list[tuple[str, Row]]:
     return sorted(found.rows.items(), key=lambda each: (-each[1].totals.dollars, -each[1].totals.tokens, each[0]))
 
 
-def _show(found: counting.Report, reading: counting.Reading, prices: counting.Prices) -> None:
+def _where(places: tuple[str, ...], files: list[counting.Transcript], since: str) -> str:
+    """Return in words where it was looked, for the case that nothing is there."""
+    from unspin.cost.files import folders
+
+    looked = [show.tilde(each) for each in places or folders()]
+    if not looked:
+        return "there is no folder of transcripts (~/.claude/projects)"
+    later = f" written since {since}" if since else ""
+    return f"{show.number(len(files), 'transcript')}{later} in {', '.join(looked)}"
+
+
+def _show(found: counting.Report, reading: counting.Reading, prices: counting.Prices, where: str) -> None:
     page = show.Page()
     if found.rows:
         ordered = _ordered(found)
@@ -182,7 +193,7 @@ def _show(found: counting.Report, reading: counting.Reading, prices: counting.Pr
             rows.append(["total", *_cells(found.total)])
         _table(page, rows, total=len(ordered) > 1)
     else:
-        page.line("No model message was found.")
+        page.hang("", f"No model message was found: {where}.", indent=0)
     for model, totals in sorted(found.unknown.items()):
         page.hang(
             "unknown", f"no price is known for {model or 'a model without a name'}: {_tokens(totals)}", style="yellow"
