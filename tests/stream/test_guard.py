@@ -132,6 +132,14 @@ def test_what_stands_between_repeats_ends_the_run() -> None:
     assert fed(text) is None
 
 
+def test_a_fence_that_is_never_closed_hides_no_loop() -> None:
+    text = "Here it is:\n```python\nx = 1\n"
+    assert fed(text + LINE * 12) is None
+    trip = fed(text + LINE * 30)
+    assert trip is not None and trip.repeats == 16
+    assert fed(text + "".join(f"Wait, I should check item {number}... Done.\n" for number in range(200))) is not None
+
+
 def test_three_repeats_of_a_short_line_are_no_loop() -> None:
     assert fed("Wait, I should check item 1... Done. Sent.\n" * 3 + "x" * 100) is None
 

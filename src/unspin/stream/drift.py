@@ -62,8 +62,10 @@ class Drift:
         self._due = at + BLOCK
         self._looks = self._hits = 0
         score = 0.0
-        if not fenced and (hot or _full_of_i(block)):
+        if hot or _full_of_i(block):
             score = self._read(block)
+            if fenced and score < _SCORES[1][2]:
+                score = 0.0
         if not score:
             self._score = 0.0
             if not hot:

@@ -135,7 +135,8 @@ class Tail:
             begin = self._begin = at - 2 * LONGEST_PERIOD
             text = text[begin - at :]
         self._text = text
-        if "```" in text[-size - 2 :] and text.count("```", len(text) - size - 2) % 2:
+        new = text[-size - 2 :]  # with what may be the beginning of a fence
+        if "```" in new and new.count("```") % 2:
             self._fenced = not self._fenced
 
         end = at - begin

@@ -154,8 +154,9 @@ def _limits(unit: str, fenced: bool) -> tuple[str, tuple[int, int]]:
     symbols = len(_SYMBOL.findall(bare)) / len(bare)
     talk, function = talk_of(unit)
     language = letters >= 0.5 * len(bare) and symbols <= 0.2 and not stamped
-    if language and talk and not fenced and (not machine or (talk >= 2 and function >= 3)):
-        return TALK, (_least(_TALK_REPEATS, size), _TALK_CHARS)
+    if language and talk and (not machine or (talk >= 2 and function >= 3)):
+        times = 2 if fenced else 1
+        return TALK, (times * _least(_TALK_REPEATS, size), times * _TALK_CHARS)
     flows = language and function >= 3 and function >= 0.2 * len(spelled) and letters >= 0.7 * len(bare)
     if flows and symbols <= 0.06 and (not machine or function >= 6):
         return SENTENCE, (_least(_SENTENCE_REPEATS, size), _SENTENCE_CHARS)
