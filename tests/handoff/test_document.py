@@ -162,6 +162,25 @@ def test_the_bound_holds_whatever_stands_in_it(facts: Facts, tokens: int) -> Non
     assert not [each for each in text if unicodedata.category(each) in ("Cc", "Zl", "Zp", "Cs") and each != "\n"]
 
 
+def test_of_many_changed_files_the_last_ones_stand_first(agent: Client) -> None:
+    for number in range(30):
+        agent.round(agent.edit(f"m{29 - number:02}.py"))
+    lines = compose(facts_of(agent.store, agent.session)).partition("By the record:\n")[2].splitlines()
+    assert lines[0] == '- "m00.py" 1 edit by agent' and lines[20] == "- and 10 more files"
+
+
+def test_a_session_in_a_folder_of_the_work_tree_names_its_files_from_there(agent: Client) -> None:
+    agent.checkpoints = True
+    git(agent.project.parent, "init", "-q")
+    (agent.project.parent / ".gitignore").write_text("state/\n")
+    agent.prompt("Go.")
+    (agent.project / "price.py").write_text("price = 1\n")
+    (agent.project.parent / "above.py").write_text("price = 1\n")
+    agent.round(agent.write("price.py", "price = 1\n"))
+    text = compose(facts_of(agent.store, agent.session, limits=Limits()))
+    assert '- "price.py" +1 -0' in text and '- "../above.py" +1 -0' in text
+
+
 def test_fifteen_turns_take_no_more_than_two(agent: Client) -> None:
     def turn(number: int) -> None:
         agent.prompt(f"Turn {number}: " + "make it right and explain what you did, in detail. " * 20)

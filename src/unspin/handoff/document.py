@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 TOKENS = 2_000  # the default bound
+MOST_CHANGED = 20  # files
 
 _SCALES = (1.0, 0.75, 0.55, 0.4, 0.28, 0.18, 0.1)  # of how much each list may show
 
@@ -177,9 +178,9 @@ def _changed(facts: Facts, most: Callable[[int], int]) -> list[str]:
     lines = [f"{facts.changed_by}:"] if facts.changed_by and facts.changed else []
     if facts.changed_by and not facts.changed:
         lines.append(f"{facts.changed_by}: no file differs.")
-    lines += [f"- {quote(file, keep_end=True)} {what}" for file, what in facts.changed[: most(20)]]
-    if len(facts.changed) > most(20):
-        lines.append(f"- and {len(facts.changed) - most(20)} more files")
+    lines += [f"- {quote(file, keep_end=True)} {what}" for file, what in facts.changed[: most(MOST_CHANGED)]]
+    if len(facts.changed) > most(MOST_CHANGED):
+        lines.append(f"- and {len(facts.changed) - most(MOST_CHANGED)} more files")
     if facts.unseen:
         lines.append(f"- {_number(facts.unseen, 'command')} may have changed files that the record cannot name")
     return lines

@@ -17,7 +17,7 @@ from unspin.checkpoint.snapshots import Busy
 from unspin.facts.step import FAILED, PASSED
 from unspin.guard.messages import quote
 from unspin.guard.passes import TAMPERED
-from unspin.handoff.document import Checked, Facts, Tried, counted
+from unspin.handoff.document import MOST_CHANGED, Checked, Facts, Tried, counted
 from unspin.handoff.ledger import Ledger, Run
 from unspin.records import ROLLBACK, STEP
 
@@ -214,12 +214,14 @@ class _Tree:
 
     def fill(self, ledger: Ledger) -> None:
         """Say what changed since the session's start, and what the last working checkpoint is."""
-        facts, start = self._facts, self._of_session[0] if self._of_session else None
+        facts, session, start = self._facts, self._session, self._of_session[0] if self._of_session else None
         if self._book and self._now and start:
             facts.changed_by = f"Since {start.name} of {_moment(start.time)}, the session's first checkpoint"
             for path, added, removed in self._book.snapshots.numbers(start.tree, self._now.tree):
+                if self._book.place.root != session.project:  # it began in a folder of the work tree
+                    path = os.path.relpath(os.path.join(self._book.place.root, path), session.project)
                 facts.changed.append((path, "binary" if added is None else f"+{added} -{removed}"))
-            facts.changed.sort(key=lambda each: each[0])
+            self._sort(ledger)
             total = len(facts.changed)
             if total:
                 facts.changed_by += f", {total} {'file differs' if total == 1 else 'files differ'}"
@@ -229,7 +231,16 @@ class _Tree:
                 if file.changes:
                     by = ", ".join(sorted(file.by))
                     facts.changed.append((path, f"{file.changes} {'edit' if file.changes == 1 else 'edits'} by {by}"))
+            self._sort(ledger)
         self._working()
+
+    def _sort(self, ledger: Ledger) -> None:
+        """Sort what changed by name; where not all will be shown, what the record saw changed last stands first."""
+        changed = self._facts.changed
+        changed.sort(key=lambda each: each[0])
+        if len(changed) > MOST_CHANGED:
+            last = {path: file.last for path, file in ledger.files.items()}
+            changed.sort(key=lambda each: -last.get(each[0], 0))
 
     def _working(self) -> None:
         working = next((each for each in reversed(self._all) if each.working), None)
