@@ -169,7 +169,8 @@ def test_of_many_changed_files_the_last_ones_stand_first(agent: Client) -> None:
     assert lines[0] == '- "m00.py" 1 edit by agent' and lines[20] == "- and 10 more files"
 
 
-def test_a_session_in_a_folder_of_the_work_tree_names_its_files_from_there(agent: Client) -> None:
+def test_a_session_in_a_folder_of_the_work_tree_names_its_files_from_there(tmp_path: Path) -> None:
+    agent = Client(tmp_path / "repository")
     agent.checkpoints = True
     git(agent.project.parent, "init", "-q")
     (agent.project.parent / ".gitignore").write_text("state/\n")
