@@ -180,6 +180,17 @@ def test_a_turn_that_only_looked_at_what_others_did_may_report_it() -> None:
     assert reconcile("I've updated `src/cart.py`.", [look]).reprompt
 
 
+@pytest.mark.parametrize(
+    "calls",
+    [[], [{"tool": "read_file", "read": ["CHANGELOG.md"]}], [{"tool": "web_fetch", "about": "https://a.test/3.10"}]],
+)
+def test_a_list_of_what_changed_somewhere_is_no_claim_of_ones_own(calls: list[Any]) -> None:
+    text = "In 3.10:\n\n- Added structural pattern matching\n- Removed the old parser\n- Fixed many bugs"
+    assert not reconcile(text, calls).reprompt
+    assert reconcile(f"I've implemented the matching.\n\n{text}", calls).reprompt
+    assert reconcile("Implemented the retry.", [READ]).reprompt
+
+
 def test_work_that_still_runs_excuses_an_announcement() -> None:
     assert not reconcile("I'll review the plans next.", [], earlier=[bash("./plan.sh &", background=True)]).reprompt
 

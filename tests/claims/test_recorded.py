@@ -6,6 +6,9 @@ before it, and its verdict stands in flags_read.tsv.
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -104,3 +107,36 @@ def test_what_is_said_of_the_past_amid_a_turn_is_left_alone_too(shared: Path) ->
     print(dict(seen))
     assert seen["texts"] >= 5_000
     assert not flagged
+
+
+def test_texts_of_agents_that_the_rules_were_not_written_on_are_left_alone(shared: Path) -> None:
+    seen: Counter[str] = Counter()
+    flagged = []
+    for corpus in ("mini_gemini3_swebv", "swe_agent_demos"):
+        for path in sorted((shared / "corpora" / corpus).glob("*.gz")):
+            activity = Activity()
+            for text, command, output in _steps(path):
+                activity.add({"tool": "bash", "command": command, "output": output})
+                verdict = reconcile(text, activity)
+                seen["texts"] += 1
+                seen["claims of the past"] += sum(each.kind != "announced" for each in verdict.findings)
+                flagged += [(path.name, each.quote[:80]) for each in verdict.unbacked if each.kind != "announced"]
+    print(dict(seen))
+    assert seen["texts"] >= 5_000
+    assert not flagged
+
+
+def _steps(path: Path) -> list[tuple[str, str, str]]:
+    """Return what the agent wrote, the commands in it, and what these printed."""
+    try:
+        run = json.loads(gzip.decompress(path.read_bytes()))
+    except ValueError:  # cut when its secrets were taken out
+        return []
+    messages = run.get("messages") or run.get("history") or []
+    found = []
+    for said, answer in zip(messages, [*messages[1:], {}], strict=True):
+        text, output = said.get("content"), answer.get("content")
+        if said.get("role") == "assistant" and isinstance(text, str) and not said.get("is_demo"):
+            command = "\n".join(re.findall(r"```\w*\n(.*?)```", text, re.DOTALL))
+            found.append((text, command, output if isinstance(output, str) else ""))
+    return found

@@ -205,7 +205,7 @@ class Activity:
             about = f"{call.tool} {call.about[:_LOOKED_AT]}"
             entry["deeds"] = [deed for deed, words in tools()["deeds"].items() if compiled(words).search(about)]
         if call.action in (OTHER, READ):
-            entry["history"] = _fits("history", f"{call.tool} {entry['about']}")
+            entry["history"] = _fits("accounts", f"{call.tool} {entry['about']}")
         self.calls.append(entry)
         if len(self.calls) > _MOST_CALLS:
             self.state["complete"] = False
