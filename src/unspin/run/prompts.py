@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Tokens that a prompt needs at least.
 LEAST = 1000
 
-_CHARACTERS = 2.8  # of a token at most, by ``estimate``
+_CHARACTERS = 8  # of a token at most: longer texts are cut there, whatever they come to
 _REST = "\n\n(The rest is left out here; the workspace has it whole: {})"
 
 with open(os.path.join(os.path.dirname(__file__), "texts.json"), encoding="utf-8") as _file:
@@ -94,7 +94,7 @@ def _whole(head: list[str], parts: list[tuple[str, str, float, str]], tokens: in
         weight = sum(parts[each][2] for each in wanted if each not in given)
         given[at] = max(0, min(wanted[at], int((room - sum(given.values())) * parts[at][2] / weight)))
     texts = [f"## {title}\n\n{cut(text.strip(), given[at], where)}" for at, (title, text, _, where) in enumerate(parts)]
-    return cut("\n\n".join([*head, *texts]), tokens - 1) + "\n"
+    return cut("\n\n".join([*head, *texts]), tokens - 3) + "\n"
 
 
 def _most(text: str, room: int) -> int:
@@ -115,7 +115,7 @@ def _listed(findings: Sequence[Finding]) -> str:
 def cut(text: str, tokens: int, where: str = "") -> str:
     """Return a text within a bound, its end left out where it is longer; ``where`` it stands whole."""
     note = _REST.format(where) if where else " (...)"
-    head = text[: int(max(0, tokens) * _CHARACTERS) + 1]
+    head = text[: int(max(0, tokens) * _CHARACTERS)]
     if len(head) == len(text) and estimate(text) <= tokens:
         return text
     if estimate(note) > tokens:
