@@ -117,6 +117,15 @@ def test_what_cannot_be_done_is_said(project: Path, arguments: list[str], says: 
     assert result.exit_code in (1, 2) and says in result.output and "Traceback" not in result.output
 
 
+def test_what_a_rollback_keeps_of_a_tree_that_passed_is_not_said_to_have_passed_nothing(project: Path) -> None:
+    book = book_of(project)
+    book.take(Wanted(MESSAGE, why="no check passed on it"))
+    (project / "a.py").write_text("a = 2\n")
+    book.take(Wanted(PASSED, command="pytest", working=True))
+    run("rollback", "c1")
+    assert run("checkpoints").output.splitlines()[-1].endswith("the same as c2")
+
+
 def test_a_pass_that_is_not_working_is_not_denied(project: Path) -> None:
     book_of(project).take(Wanted(PASSED, command="pytest", why="tests were changed, not the code"))
     assert "no pass here was one (unspin checkpoints says why)" in run("rollback").output

@@ -167,6 +167,8 @@ class Book:
                 with self._opened() as store:
                     store.confirm_checkpoint(last.id, wanted.event_index)
             return None
+        if last and why == NO_CHECK and (last.tree, last.modes) == (snapshot.tree, snapshot.modes):
+            why = f"the same as {last.name}"  # on which one may have passed
         changed = 0
         if last:
             with contextlib.suppress(GitError):  # its content is not there any more
