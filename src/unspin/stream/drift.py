@@ -3,7 +3,7 @@
 Told by how few sequences of three words are new in a block of text (digits left out): nearly
 none in a loop, 0.29 and more in honest prose. Tables, logs and code repeat their shapes by
 nature, so only what talks is looked at: blocks of written language in which somebody says "I",
-"wait", "let me". "I will send. I will stop. I will finish." has ever new words, and is told by
+"we", "let me". "I will send. I will stop. I will finish." has ever new words, and is told by
 how its sentences begin.
 
 Costs nothing on most texts: a block is only read when the pieces with which it was looked at

@@ -30,6 +30,7 @@ _SENTENCE_ANYWHERE = _any_of(_DATA["sentence_anywhere"])
 _TURNS = _any_of(_DATA["turns"])
 _WORD = re.compile(r"(?<![\w/.\\-])[^\W\d_]+(?:['’][^\W\d_]+)?(?![\w/\\(-])")
 _LETTERS = re.compile(r"[^\W\d_]")
+_IDEOGRAPHS = re.compile(r"[\u3040-\u9fff\uac00-\ud7af]")
 _LETTERS_RUN = re.compile(r"[^\W\d_]+")
 _SYMBOL = re.compile(r"[{}()\[\];=<>|\\/+$&^%@~#_]")
 #: What a machine writes: a path, a name of code, a long number or hash.
@@ -60,7 +61,7 @@ TALK, SENTENCE, WORDS, LINES, CODE, NUMBERS, SYMBOLS, RUN, DRIFT = (
 )
 
 #: From this length of the unit on, so many repeats are too many; the first that fits. Beside it, characters.
-_TALK_REPEATS = ((1_000, 3), (250, 4), (60, 5), (30, 6), (16, 8), (0, 24))
+_TALK_REPEATS = ((1_000, 3), (250, 4), (60, 5), (30, 6), (16, 8), (0, 32))
 _TALK_CHARS = 176
 _TURNS_CHARS = 240  # marks of a chat's template
 _SENTENCE_REPEATS = ((1_000, 4), (400, 5), (150, 6), (60, 8), (0, 12))
@@ -156,7 +157,8 @@ def _limits(unit: str, fenced: bool) -> tuple[str, tuple[int, int]]:
     language = letters >= 0.5 * len(bare) and symbols <= 0.2 and not stamped
     if language and talk and (not machine or (talk >= 2 and function >= 3)):
         times = 2 if fenced else 1
-        return TALK, (times * _least(_TALK_REPEATS, size), times * _TALK_CHARS)
+        weight = size + 2 * len(_IDEOGRAPHS.findall(unit))  # one says as much as three letters
+        return TALK, (times * _least(_TALK_REPEATS, weight), times * _TALK_CHARS)
     flows = language and function >= 3 and function >= 0.2 * len(spelled) and letters >= 0.7 * len(bare)
     if flows and symbols <= 0.06 and (not machine or function >= 6):
         return SENTENCE, (_least(_SENTENCE_REPEATS, size), _SENTENCE_CHARS)
