@@ -22,6 +22,7 @@ import growth
 import hook_latency
 import parsing
 import peers
+import run_turns
 import stages
 import streams
 from harness import Report, load, machine
@@ -39,6 +40,7 @@ PARTS = {
     "checkpoints": checkpoints.run,
     "scan": scan.run,
     "detection": detection.run,
+    "run": run_turns.run,
     "stream": streams.run,
 }
 

@@ -28,6 +28,7 @@ def test_every_part_of_the_benchmarks_prints_its_tables_and_writes_them_as_json(
         "8. Scan",
         "9. Detection",
         "Streams",
+        "Run",
         "Aims",
     }
     assert all(table["name"] in done.stdout and table["rows"] for table in written["tables"])
