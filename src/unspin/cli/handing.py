@@ -33,7 +33,7 @@ _LARGEST = 4_000_000  # characters of a text that is checked
 @click.argument("session", default="")
 @click.option("-o", "--output", metavar="FILE", help="Write it to FILE instead of stdout.")
 @click.option(
-    "--tokens", type=click.IntRange(min=200), default=document.TOKENS, show_default=True, help="At most so long."
+    "--tokens", type=click.IntRange(min=200), default=document.TOKENS, show_default=True, help="At most so many tokens."
 )
 @click.option("--no-keep", is_flag=True, help="Do not keep it for the next fresh session in this folder.")
 @click.option("--check", "text", metavar="FILE|-", help="Tag what an agent's own text claims instead.")

@@ -34,7 +34,7 @@ TAMPERED = "tests were changed, not the code"
 SAME_ROUND = "the same round also changed files"
 SAME_ROUND_PERHAPS = "another call of the same round may have changed files"
 AFTER_IT = "what ran after it in the same line may have changed files"
-SUBAGENT = "a subagent changed files meanwhile"
+SUBAGENT = "a subagent may have changed files meanwhile"
 UNSURE = (SAME_ROUND, SAME_ROUND_PERHAPS, AFTER_IT, SUBAGENT)
 
 _OUTPUTS = ("data", "doc", "scratch")  # what a check's own line may write: its log
