@@ -295,3 +295,62 @@ def test_the_plan_tells_workers_guard_and_bounds(project: Path) -> None:
     told = " ".join(run("run", "TICKET.md", "--plan", "--config", str(path)).output.split())
     assert "unspin's hooks, by --settings" in told and "a person after 3 design reviews" in told
     assert "correctness, tests, security, simplicity" in told and not os.path.exists(data_folder())
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ("author = 3", "run.author = 3: expected a command"),
+        ('author = "x"\ncheks = {}', "Did you mean run.checks?"),
+        ('author = "x"\n[run.caps]\nturns = 0', "expected a whole number from 1"),
+        ('author = "x"\n[run.caps]\nturns = inf', "expected a whole number from 1"),
+        ('author = "x"\n[[run.reviewers]]\nname = "a"\ncomand = "x"', "unknown setting run.reviewers[0].comand"),
+        ('author = "x"\n[[run.reviewers]]\nname = "checks"', 'not "checks"'),
+        ('author = "x"\n[run.stages.review]\nauthor = "x"', "stages of: sketch, design, code"),
+        ('author = "x"\n[run.budget]\ncost = -1', "expected a number above 0"),
+        ('author = "x"\nprompt_tokens = 10', "at least 1000"),
+        ("checks = {}", "run.author is missing"),
+    ],
+)
+def test_a_wrong_setting_is_one_clear_line_and_starts_nothing(project: Path, lines: str, says: str) -> None:
+    path = project.parent / "wrong.toml"
+    path.write_text(f"[run]\n{lines}\n")
+    result = run("run", "TICKET.md", "--config", str(path))
+    assert result.exit_code == 2 and says in result.output
+    assert sum("run." in line for line in result.output.splitlines()) == 1
+    assert not os.path.exists(data_folder())
+
+
+def test_the_fields_that_scripts_rely_on(project: Path) -> None:
+    assert go(project).exit_code == 0
+    told = last(project)
+    assert {
+        "id", "state", "stage", "stop_reason", "author_turns", "verdicts", "open_findings", "branch", "cost"
+    } <= set(told)  # fmt: skip
+    assert json.loads(run("gate", told["id"], "--json").output) == told
+    assert [json.loads(line) for line in run("runs", "--json").output.splitlines()] == [told]
+
+
+def test_the_contracts_environment(project: Path) -> None:
+    seen_env = f"""
+    import json as j
+    names = {{name: value for name, value in os.environ.items() if name.startswith("UNSPIN_") or name == "SECRET"}}
+    open({str(project.parent / "env.jsonl")!r}, "a").write(j.dumps({{**names, "cwd": os.getcwd()}}) + chr(10))
+    """
+    configure(project, author=AUTHOR + seen_env, reviewer=REVIEWER + seen_env, more='environment = ["WANTED"]\n')
+    os.environ["SECRET"] = "x"
+    try:
+        assert go(project).exit_code == 0
+    finally:
+        del os.environ["SECRET"]
+    told = [json.loads(line) for line in (project.parent / "env.jsonl").read_text().splitlines()]
+    assert [(each["UNSPIN_STAGE"], each["UNSPIN_TURN"]) for each in told] == [
+        ("sketch", "1"), ("design", "2"), ("review-design", "2"), ("design", "3"), ("review-design", "3"),
+        ("code", "4"), ("review-code", "4"),
+    ]  # fmt: skip
+    home = Path(data_folder()) / last(project)["id"]
+    for each in told:
+        assert each["UNSPIN_RUN"] == home.name and each["UNSPIN_WORKSPACE"] == str(home / "workspace")
+        assert each["cwd"] == str(home / "tree") and "SECRET" not in each
+        assert ("UNSPIN_FINDINGS" in each) == each["UNSPIN_STAGE"].startswith("review")
+        assert ("UNSPIN_DESIGN" in each) == (not each["UNSPIN_STAGE"].startswith("review"))

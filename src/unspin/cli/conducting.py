@@ -208,7 +208,7 @@ def _repository() -> str:
         root = git(here, "rev-parse", "--show-toplevel")
         git(here, "rev-parse", "--verify", "-q", "HEAD")
     except RunError:
-        raise common.Problem(
+        raise click.UsageError(
             f"{show.tilde(here)} is in no git repository with a commit: a run works in a clone of one."
         ) from None
     return root
@@ -234,7 +234,7 @@ def _files(begins: str) -> Files:
         found = [begins]
     if len(found) != 1:
         many = "no run begins" if not found else f"{len(found)} runs begin"
-        raise common.Problem(f"{many} with {show.clean(begins)}; unspin runs lists them.")
+        raise click.UsageError(f"{many} with {show.clean(begins)}; unspin runs lists them.")
     return Files(found[0], state_folder())
 
 

@@ -6,6 +6,7 @@ is expected and what to do: a run that begins with half its settings would be wo
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from unspin.guard.budget import Budget, BudgetError
@@ -60,6 +61,7 @@ KEYS: dict[str, tuple[Any, str]] = {
 }
 
 _TABLES = ("caps", "budget")
+_NAME = re.compile(r"\w[\w -]{0,59}")
 _STAGES = ("sketch", "design", "code")
 _REVIEWED = ("design", "code")
 
@@ -126,7 +128,9 @@ class RunSettings:
             own = given.get(stage, {})
             if not isinstance(own, dict):
                 raise _wrong(f"stages.{stage}", own, 'a table such as {author = "...", time_limit = 600}')
-            command = _command(f"stages.{stage}.author", own.get("author", self.values["author"]))
+            _only(f"stages.{stage}", own, ("author", "time_limit"))
+            name = f"stages.{stage}.author" if "author" in own else "author"
+            command = _command(name, own.get("author", self.values["author"]))
             limit = _positive(f"stages.{stage}.time_limit", own.get("time_limit", self.time_limit))
             authors[stage] = Worker(stage, command, limit)
         unknown = sorted(set(given) - set(_STAGES))
@@ -141,14 +145,18 @@ class RunSettings:
         found = []
         for at, each in enumerate(given or [{"name": name} for name in PROMPTS]):
             name = each.get("name")
-            if not isinstance(name, str) or not name.strip() or "/" in name or len(name) > 60:
-                raise _wrong(f"reviewers[{at}].name", name, "a short name without a slash")
+            if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "checks":
+                raise _wrong(f"reviewers[{at}].name", name, 'a short name of letters, digits and -, not "checks"')
+            _only(f"reviewers[{at}]", each, ("name", "command", "prompt", "stages", "time_limit"))
+            prompt = each.get("prompt", PROMPTS.get(name, PROMPTS["correctness"]))
+            if not isinstance(prompt, str) or not prompt.strip():
+                raise _wrong(f"reviewers[{at}].prompt", prompt, "a text: what to look at")
             found.append(
                 Worker(
                     name,
                     _command(f"reviewers[{at}].command", each.get("command", self.values["author"])),
                     _positive(f"reviewers[{at}].time_limit", each.get("time_limit", self.time_limit)),
-                    str(each.get("prompt", PROMPTS.get(name, PROMPTS["correctness"]))),
+                    prompt,
                     tuple(_among(f"reviewers[{at}].stages", each.get("stages", list(_REVIEWED)), _REVIEWED)),
                 )
             )
@@ -210,15 +218,24 @@ def _texts(key: str, value: Any) -> list[str]:
 
 def _among(key: str, value: Any, known: tuple[str, ...]) -> list[str]:
     if not isinstance(value, list) or not all(each in known for each in value):
-        raise _wrong(key, value, f"a list of: {', '.join(known)}")
+        raise _wrong(key, value, "a list of texts out of: " + ", ".join(f'"{each}"' for each in known))
     return value
 
 
+def _only(key: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    unknown = [name for name in table if name not in known]
+    if unknown:
+        raise RunSettingsError(f"unknown setting run.{key}.{unknown[0]}. Known are: {', '.join(known)}")
+
+
 def _command(key: str, value: Any) -> list[str]:
-    try:
-        words = shlex.split(value) if isinstance(value, str) else list(_texts(key, value))
-    except ValueError as error:
-        raise _wrong(key, value, f"a command line ({error})") from None
+    if not isinstance(value, str):
+        words = list(_texts(key, value)) if isinstance(value, list) else []
+    else:
+        try:
+            words = shlex.split(value)
+        except ValueError as error:
+            raise _wrong(key, value, f"a command line ({error})") from None
     if not words:
         raise _wrong(key, value, "a command")
     return words
