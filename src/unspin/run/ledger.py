@@ -101,6 +101,8 @@ class Ledger:
 
     def mend(self) -> list[str]:
         """Put the workspace back to what is true; return the paths that were changed."""
+        if self._untouched(self.folder, ""):
+            return []
         true = dict(self._files(self._root, ""))
         names = {*true, *self.derived}
         folders = {"/".join(path.split("/")[:depth]) for path in names for depth in range(path.count("/") + 1)} - {""}
@@ -123,6 +125,32 @@ class Ledger:
             self._put(path, wanted)
             changed.append(path)
         return sorted(set(changed))
+
+    def _untouched(self, folder: str, prefix: str) -> bool:
+        """Tell whether all is there as it was written, and nothing else: the quick look, in one pass."""
+        count = [0]
+        if os.path.islink(folder) or not self._as_written(folder, prefix, self._root, count):
+            return False
+        return count[0] == len(self._seen)
+
+    def _as_written(self, folder: str, prefix: str, known: dict[str, Any], count: list[int]) -> bool:
+        try:
+            entries = os.scandir(folder)
+        except OSError:
+            return False
+        for each in entries:
+            if each.is_dir(follow_symlinks=False):
+                inner = known.get(each.name)
+                if isinstance(inner, dict):
+                    if not self._as_written(each.path, f"{prefix}{each.name}/", inner, count):
+                        return False
+                elif prefix or each.name != ".git":
+                    return False
+            elif self._seen.get(f"{prefix}{each.name}") != _marks(each.stat(follow_symlinks=False)):
+                return False
+            else:
+                count[0] += 1
+        return True
 
     def _files(self, folder: dict[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
         for name, each in folder.items():
@@ -292,6 +320,10 @@ def _look(path: str) -> tuple[int, ...]:
         seen = os.lstat(path)
     except OSError:
         return ()
+    return _marks(seen)
+
+
+def _marks(seen: os.stat_result) -> tuple[int, ...]:
     if not stat.S_ISREG(seen.st_mode):
         return ()
     return (seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode)

@@ -94,15 +94,17 @@ class Files:
         """Write down what is true; with a message as a commit of the workspace too. A crash comes back to here."""
         record["tree"] = self.ledger.tree()
         record["events"] = len(self.ledger.derived.get("events.jsonl", b""))
-        self.ledger.derive("run.json", dumped(record))
+        self._written = dumped(record)
+        self.ledger.derive("run.json", self._written)
         if message:
             record["commit"] = self.ledger.commit(message, record["commit"], time.time())
-        self.keep(record, sync=bool(message) or record["machine"]["begun"])
+            self._written = dumped(record)
+        write(self.kept, self._written, sync=bool(message) or record["machine"]["begun"])
 
-    def keep(self, record: dict[str, Any], *, sync: bool = True) -> None:
-        """Write the state into the state folder."""
+    def keep(self, record: dict[str, Any]) -> None:
+        """Write the state into the state folder, before there is a workspace."""
         self._written = dumped(record)
-        write(self.kept, self._written, sync=sync)
+        write(self.kept, self._written, sync=True)
 
     def was_kept(self) -> bool:
         """Tell whether the state folder still holds what was last written there."""
