@@ -40,6 +40,7 @@ class Checkpointing:
         "began",
         "command",
         "event_index",
+        "folder",
         "opened",
         "passed",
         "project",
@@ -61,8 +62,10 @@ class Checkpointing:
         command: str = "",
         why: str = "",
         after: float = 0.0,
+        folder: str = "",
     ):
         self.after = int(after * 1e9)
+        self.folder = folder
         self.project = project
         self.session = session
         self.settings = settings
@@ -95,6 +98,7 @@ class Checkpointing:
                 why=self.why or ("" if self.passed else book.NO_CHECK),
                 before=self.began,
                 after=self.after,
+                folder=self.folder,
             )
         )
 
@@ -271,6 +275,7 @@ def _checkpoint_after(
             command=done.command,
             why=done.why,
             after=session.updated if session else 0.0,  # the event before: the check's round came after it
+            folder=done.folder,
         )
     if isinstance(event, Message) and event.by_person and not incoming.subagent:
         return Checkpointing(

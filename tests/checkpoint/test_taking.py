@@ -158,6 +158,42 @@ def test_a_subagent_that_has_ended_before_the_check(project: Client) -> None:
     assert taken(project)[-1].working
 
 
+def test_a_check_in_another_folder_says_nothing_of_this_one(project: Client, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (project.project / "sub").mkdir()
+    for command in ("cd ../other && pytest", "(cd /tmp && pytest)", "cd sub && pytest", "cd sub && cd .. && pytest"):
+        project.round(project.bash(command, PASSES))
+    project.round(project.bash("cd sub"), project.bash("cd .. && pytest -x", PASSES))
+    project.round(project.bash("cd && pytest tests", PASSES))
+    project.cwd = str(tmp_path / "other")
+    project.round(project.bash("cd ../other"))
+    project.round(project.bash("pytest -q", PASSES))
+    assert [(each.command, each.working, each.why) for each in taken(project)] == [
+        ("pytest", False, "it ran in another folder"),
+        ("pytest", True, ""),
+        ("pytest -x", True, ""),
+        ("pytest tests", False, "it ran in another folder"),
+        ("pytest -q", False, "it ran in another folder"),
+    ]
+
+
+def test_a_part_that_passes_on_files_on_which_another_run_has_failed(project: Client) -> None:
+    part = "another test run failed on the same files"
+    project.round(project.bash("pytest", FAILS, 1))
+    project.round(project.bash("pytest test_b.py", PASSES))
+    assert (taken(project)[-1].working, taken(project)[-1].why) == (False, part)
+    project.round(project.bash("pytest", PASSES))
+    assert taken(project)[-1].working
+    project.round(project.bash("pytest", FAILS, 1))
+    project.round(change(project))
+    project.round(project.bash("pytest test_b.py", PASSES))
+    assert taken(project)[-1].working
+    project.round(project.bash("pytest", FAILS, 1))
+    project.prompt("I have mended it by hand.")
+    project.round(project.bash("pytest test_a.py", PASSES))
+    assert taken(project)[-1].working
+
+
 def test_a_green_build_on_red_tests(project: Client) -> None:
     project.round(project.bash("pytest", FAILS, 1))
     project.round(project.bash("npm run build", "built in 1s"))

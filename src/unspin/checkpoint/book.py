@@ -42,8 +42,10 @@ NO_CHECK = "no check passed on it"
 CHANGED_MEANWHILE = "files changed after the check had ended"
 CHANGED_BESIDE = "code changed while the check ran, or shortly before"
 
+ELSEWHERE = "it ran in another folder"
+
 #: Reasons by which nobody knows on which tree a check passed.
-UNSURE = (*passes.UNSURE, CHANGED_MEANWHILE, CHANGED_BESIDE)
+UNSURE = (*passes.UNSURE, CHANGED_MEANWHILE, CHANGED_BESIDE, ELSEWHERE)
 
 
 GONE = "the content of {} is not in the store any more: choose another checkpoint. unspin checkpoints lists them"
@@ -82,10 +84,11 @@ class Wanted:
 
     ``working`` is what the session says of the check that passed, ``why`` the reason where
     it is not; ``before`` is the moment (nanoseconds) that the work tree has to be as it was,
-    ``after`` the last one at which the check had not begun, 0 where that is not known.
+    ``after`` the last one at which the check had not begun, 0 where that is not known. ``folder``
+    is where the check ran, empty where that is not known.
     """
 
-    __slots__ = ("after", "before", "command", "event_index", "reason", "session", "why", "working")
+    __slots__ = ("after", "before", "command", "event_index", "folder", "reason", "session", "why", "working")
 
     def __init__(
         self,
@@ -98,8 +101,10 @@ class Wanted:
         why: str = "",
         before: int = 0,
         after: int = 0,
+        folder: str = "",
     ):
         self.after = after
+        self.folder = folder
         self.reason = reason
         self.session = session
         self.event_index = event_index
@@ -156,6 +161,8 @@ class Book:
             working, why = False, CHANGED_MEANWHILE
         with self._opened() as store:
             last = store.last_checkpoint(self.place.root)
+        if working and wanted.folder and not self._is_inside(wanted.folder):
+            working, why = False, ELSEWHERE
         if working and wanted.after and last and self._changed_beside(snapshot, last, wanted.after):
             working, why = False, CHANGED_BESIDE
         if (
@@ -188,6 +195,10 @@ class Book:
                 left_out=json.dumps(snapshot.left_out),
                 head=self._head(),
             )
+
+    def _is_inside(self, folder: str) -> bool:
+        real = os.path.realpath(os.path.expanduser(folder))
+        return real == self.place.root or real.startswith(f"{self.place.root}/")
 
     def _changed_beside(self, snapshot: Snapshot, last: Checkpoint, after: int) -> bool:
         """Tell whether code that the last checkpoint holds was written to after a moment: nobody knows which state ran.

@@ -7,7 +7,7 @@ from unspin.facts.diagnostics import build_stopped, compiler_error
 from unspin.facts.digest import digest
 from unspin.facts.errors import count_errors, environment_error, error_lines, primary_error
 from unspin.facts.failures import failing_tests, summary
-from unspin.facts.files import Place, read_writes
+from unspin.facts.files import Place, absolute, read_writes
 from unspin.facts.normalise import normalise_error
 from unspin.facts.redact import redact
 from unspin.facts.roles import file_role
@@ -112,6 +112,9 @@ def _result(check: Check, event: ToolResult, failing: list[FailingTest], *, read
         scratch=check.kind == "run" and file_role(check.script) == "scratch",
     )
     result.followed = check.followed
+    if check.folder is not None and event.call.cwd:
+        home = check.folder.startswith("~")
+        result.folder = check.folder if home else absolute(check.folder or ".", event.call.cwd)
     if result.outcome == UNKNOWN:
         result.hidden = _why_unknown(check, event)
     if seen is not None:

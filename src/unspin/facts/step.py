@@ -80,14 +80,16 @@ class CheckResult(Plain):
     line's status does not tell, or its own output speaks against it); else it is empty.
     ``counts`` are the tests that passed, failed and were skipped by the run's own summary, empty where there is none.
     ``followed`` says that something behind it in its line may have changed files that nobody can name.
+    ``folder`` is where it ran, empty where that cannot be known.
     """
 
-    __slots__ = ("command", "counts", "followed", "hidden", "kind", "outcome", "scratch", "shown")
+    __slots__ = ("command", "counts", "folder", "followed", "hidden", "kind", "outcome", "scratch", "shown")
 
     def __init__(
         self, kind: str, command: str, outcome: str, *, shown: str = "", scratch: bool = False, hidden: str = ""
     ):
         self.counts: list[int] = []
+        self.folder = ""
         self.followed = False
         self.hidden = hidden
         self.kind = kind

@@ -274,6 +274,7 @@ class Guard:
         if agent:
             if any(map(passes.may_change_files, steps)):
                 self._state["beside"] = True
+                self._state.pop("red", None)
             return self._respond(self._notice(Round(steps, agent)), can_say=False) if steps else []
         self._state["round"] += 1
         spoke = False
@@ -305,7 +306,10 @@ class Guard:
         if any(each.rule == "tampering" for each in found):
             self._state["tampered"] = True
         beside = self._state.pop("beside", False)
-        self.passed = passes.read(steps, outcomes, tampered=self._state["tampered"], beside=beside)
+        red = passes.still_red(self._state.pop("red", ()), steps)
+        if red:
+            self._state["red"] = red
+        self.passed = passes.read(steps, outcomes, tampered=self._state["tampered"], beside=beside, red=red)
 
     def _notice(self, event: Any) -> list[Detection]:
         noticed: list[Detection] = []
@@ -335,6 +339,7 @@ class Guard:
         self._state["standing"] = {}
         self._state["said"] = {}
         self._state["tampered"] = False
+        self._state.pop("red", None)
         self._state["kept"] = [each for each in self._state["kept"] if each["rule"] not in LOOP_RULES]
 
     def _passed(self, check: CheckResult) -> None:

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 
 class Pass:
-    """A check that passed in the round just judged; ``why`` says why the tree is not working, empty if it is."""
+    """A check that passed in the round just judged.
 
-    __slots__ = ("command", "event_index", "kind", "why")
+    ``why`` says why the tree is not working, empty if it is; ``folder`` where it ran, empty where that is not known.
+    """
+
+    __slots__ = ("command", "event_index", "folder", "kind", "why")
 
     def __init__(self, check: CheckResult, event_index: int, why: str):
         self.command = check.command
+        self.folder = check.folder
         self.kind = check.kind
         self.event_index = event_index
         self.why = why
@@ -37,22 +41,47 @@ AFTER_IT = "what ran after it in the same line may have changed files"
 SUBAGENT = "a subagent may have changed files meanwhile"
 UNSURE = (SAME_ROUND, SAME_ROUND_PERHAPS, AFTER_IT, SUBAGENT)
 
+_MOST_RED = 8
 _OUTPUTS = ("data", "doc", "scratch")  # what a check's own line may write: its log
 _STRENGTH = ("test", "build", "type", "run", "lint")  # what counts where several passed
 
 
-def read(steps: Sequence[Step], outcomes: Mapping[str, str], *, tampered: bool, beside: bool = False) -> Pass | None:
+def read(
+    steps: Sequence[Step],
+    outcomes: Mapping[str, str],
+    *,
+    tampered: bool,
+    beside: bool = False,
+    red: Sequence[str] = (),
+) -> Pass | None:
     """Return the strongest check that passed in a round, ``None`` where none did.
 
     ``outcomes`` are the last known ones by kind of check, this round's included; ``beside`` says
-    that a subagent has changed files, or may have, since the round before.
+    that a subagent has changed files, or may have, since the round before. ``red`` are the test runs
+    that failed on the files as they are.
     """
     passed = [(check, step) for step in steps for check in step.checks if check.outcome == PASSED]
     if not passed:
         return None
     check, step = min(passed, key=lambda each: _STRENGTH.index(each[0].kind) if each[0].kind in _STRENGTH else 9)
     why = _why_not(check, step, steps, outcomes, tampered=tampered)
-    return Pass(check, step.index, why or (SUBAGENT if beside else ""))
+    if not why and beside:
+        why = SUBAGENT
+    if not why and any(each != check.command for each in red):
+        why = "another test run failed on the same files"
+    return Pass(check, step.index, why)
+
+
+def still_red(red: Sequence[str], steps: Sequence[Step]) -> list[str]:
+    """Return the test runs that have failed since files changed last, after another round; the newest ones."""
+    found = [] if any(map(may_change_files, steps)) else list(red)
+    for step in steps:
+        for check in step.checks:
+            if check.kind == "test" and check.outcome in (PASSED, FAILED):
+                found = [each for each in found if each != check.command]
+                if check.outcome == FAILED:
+                    found.append(check.command)
+    return found[-_MOST_RED:]
 
 
 def may_change_files(step: Step) -> bool:
