@@ -116,7 +116,10 @@ def test_other_edits_of_the_same_files_are_let_through(watched: Client) -> None:
     assert watched.before(watched.edit("pyproject.toml", "a", "b")).status == 0
     other = '"enabledPlugins": {\n    "other@market": true,\n    "unspin@unspin"'
     assert watched.before(watched.edit(settings, '"enabledPlugins": {\n    "unspin@unspin"', other)).status == 0
-    assert watched.before(watched.write(os.path.expanduser("~/.claude/plugins/cache/other/x/1/README.md"), "x")).status == 0
+    assert (
+        watched.before(watched.write(os.path.expanduser("~/.claude/plugins/cache/other/x/1/README.md"), "x")).status
+        == 0
+    )
     for line in ("claude plugin list", "claude plugin disable other", "claude plugin install unspin@unspin --help"):
         assert watched.before(watched.bash(line)).status == 0, line
     allow = '{"permissions": {"allow": ["Bash(ls:*)"]}}'
