@@ -230,7 +230,7 @@ def test_what_a_rollback_would_leave_alone_is_said_before(project: Path) -> None
     (project / "kept.txt").write_text("new\n")
     (project / ".gitignore").write_text("kept.txt\n")
     dry = run("rollback", "--dry-run")
-    assert "Would leave alone: kept.txt (what is there is not in the snapshot" in dry.output
+    assert "Would be left alone: kept.txt (what is there is not in the snapshot" in dry.output
     assert json.loads(run("rollback", "--dry-run", "--json").output)["left_alone"][0]["path"] == "kept.txt"
 
 

@@ -281,8 +281,8 @@ class _Teller:
                 page.line(f"  and {len(plan.changes) - _SHOWN} more")
         else:
             page.line(f"Nothing differs from {what}.")
-        for name, why in plan.left_alone[:_SHOWN] if would else ():
-            page.line((f"Would be left alone: {show.clean(os.fsdecode(name))}", "yellow"), f" ({why})")
+        if would:
+            self._left_alone(page, "Would be left alone", plan.left_alone)
         for path in plan.missing:
             page.line(f"Neither here nor in {target.name}: {show.clean(path)}")
         self._commits(page, plan)
@@ -310,15 +310,14 @@ class _Teller:
             page.line(f"Done: {show.number(changed, 'file')}. {kept}" if changed else "Nothing was changed.")
 
     def end_dry(self, plan: Plan) -> None:
-        """Print what would be left alone."""
         if self._page is None:
             click.echo(json.dumps(_outcome(plan, None)))
-        else:
-            self._left_alone(self._page, "Would leave alone", plan.left_alone)
 
     def _left_alone(self, page: show.Page, what: str, paths: Sequence[tuple[bytes, str]]) -> None:
-        for path, why in paths:
+        for path, why in paths[:_SHOWN]:
             page.line((f"{what}: {show.clean(os.fsdecode(path))}", "yellow"), f" ({why})")
+        if len(paths) > _SHOWN:
+            page.line(f"{what}: {len(paths) - _SHOWN} more")
 
 
 def _word(change: Any) -> str:
@@ -333,7 +332,6 @@ def _outcome(plan: Plan, outcome: Outcome | None) -> dict[str, Any]:
     report: dict[str, Any] = {
         "target": plan.target.name,
         "changes": [{"path": os.fsdecode(each.path), "change": _word(each)} for each in plan.changes],
-        "would_be_left_alone": [{"path": os.fsdecode(path), "why": why} for path, why in plan.left_alone],
         "commits_since": plan.commits,
         "not_found": plan.missing,
         "dry_run": outcome is None,
