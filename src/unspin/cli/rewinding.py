@@ -110,15 +110,17 @@ def _mapping(each: Checkpoint) -> dict[str, Any]:
 
 def _row(page: show.Page, each: Checkpoint, head: str) -> None:
     state = ("working  ", "green") if each.working else "         "
-    about = each.command if each.command else each.why
-    if each.command and each.why:
-        about = f"{each.command}  ({each.why})"
+    about, why = (each.command, each.why) if each.command else (each.why, "")
     files = show.number(each.files_changed, "file")
     lead = f"{each.reason:<17}{files:>9}  "
     left_out = len(json.loads(each.left_out))
     more = f"  ({show.number(left_out, 'path')} left out)" if left_out else ""
     room = max(10, page.width - len(head) - len(lead) - 9 - len(more))
+    if why and len(about) + len(why) + 4 <= room:
+        about, why = f"{about}  ({why})", ""
     page.line(head, state, lead, show.fit(show.clean(about), room), more)
+    if why:  # it is what the list is looked at for: in a line of its own where there is no room
+        page.hang("", f"({why})", indent=len(head) + 9)
 
 
 @checkpoints.command(epilog=common.examples("unspin checkpoints prune", "unspin checkpoints prune --keep 10"))
