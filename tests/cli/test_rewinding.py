@@ -129,7 +129,7 @@ def test_what_a_rollback_keeps_of_a_tree_that_passed_is_not_said_to_have_passed_
 def test_why_a_pass_is_not_working_is_told_whole(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     why = "what ran after it in the same line may have changed files"
     book_of(project).take(Wanted(PASSED, command="pytest " + "tests/unit " * 20, why=why))
-    for columns, lines in (("80", 2), ("50", 3), ("400", 1)):
+    for columns, lines in (("80", 2), ("60", 3), ("400", 1)):
         monkeypatch.setenv("COLUMNS", columns)
         output = run("checkpoints").output
         assert f"({why})" in " ".join(output.split()) and len(output.splitlines()) == lines
