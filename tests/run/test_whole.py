@@ -163,6 +163,9 @@ def test_another_machine_goes_on_from_the_workspace_alone(
     assert (told["state"], told["author_turns"]) == ("shipped", 5)
     assert git(there / "project", "show", f"{told['branch']}:calc.py") == "def add(a, b):\n    return a + b\n"
     assert told["repository"] == str(there / "project") and len(told["verdicts"]) == 4
+    history = git(Path(data_folder()) / id / "workspace", "log", "--format=%s").splitlines()
+    assert history[-1] == "The run begins" and f"Taken up elsewhere from {id}" in history
+    git(Path(data_folder()) / id / "workspace", "fsck", "--full")
 
 
 # -- repositories ----------------------------------------------------------------------

@@ -132,7 +132,7 @@ def _resume(files: Files, path: str | None, gates: tuple[str, ...], pr: bool) ->
         record["gates"] = list(settings.gates)
         record["pull_request"] = bool(record.get("pull_request") or pr)
         conductor = Conductor.resume(files, settings, tell, record=record, repository=repository)
-        if path:
+        if path and table != record["settings"]:
             record["settings"] = table
             conductor.changed(os.path.abspath(path))
         return conductor

@@ -142,7 +142,8 @@ class Conductor:
         changed = files.take_up(record)
         if record["since"] is not None:  # a worker was at work when the run was killed: what it used counts
             self._count_cost()
-        self._note("resumed", turn=self.machine.state["turn"], put_back=changed[:20])
+        if self.machine.state["state"] == m.RUNNING:
+            self._note("resumed", turn=self.machine.state["turn"], put_back=changed[:20])
         return self
 
     # -- the loop ----------------------------------------------------------------------

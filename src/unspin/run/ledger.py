@@ -177,6 +177,22 @@ class Ledger:
             if data is not None:
                 self.write(path, data)
 
+    def take_history(self) -> str:
+        """Take over the commits of the workspace's repository; return the newest, empty where it was packed."""
+        place = os.path.join(self.folder, ".git")
+        commit = (read_plain(os.path.join(place, "refs", "heads", _BRANCH), 100) or b"").decode("ascii", "replace")
+        for folder in os.listdir(os.path.join(place, "objects")) if os.path.isdir(place) else []:
+            if folder == "pack" and os.listdir(os.path.join(place, "objects", folder)):
+                return ""
+            for name in os.listdir(os.path.join(place, "objects", folder)) if len(folder) == 2 else []:
+                data = read_plain(os.path.join(place, "objects", folder, name), _LARGEST)
+                there = os.path.join(self.objects, folder, name)
+                if data and not os.path.exists(there):
+                    os.makedirs(os.path.dirname(there), mode=0o700, exist_ok=True)
+                    with open(there, "wb") as file:
+                        file.write(data)
+        return commit.strip()
+
     def _tree(self, folder: dict[str, Any], path: str) -> str:
         known = self._shas.get(path)
         if known:

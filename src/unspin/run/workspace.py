@@ -39,6 +39,11 @@ def dumped(record: dict[str, Any]) -> bytes:
     return (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
 
+def _shown(record: dict[str, Any]) -> bytes:
+    """Return the state as the workspace has it: without the commit that it is part of."""
+    return dumped({key: each for key, each in record.items() if key != "commit"})
+
+
 def data_folder() -> str:
     """Return where runs lie: ``$XDG_DATA_HOME/unspin/runs``."""
     base = os.environ.get("XDG_DATA_HOME", "")
@@ -94,11 +99,10 @@ class Files:
         """Write down what is true; with a message as a commit of the workspace too. A crash comes back to here."""
         record["tree"] = self.ledger.tree()
         record["events"] = len(self.ledger.derived.get("events.jsonl", b""))
-        self._written = dumped(record)
-        self.ledger.derive("run.json", self._written)
+        self.ledger.derive("run.json", _shown(record))
         if message:
             record["commit"] = self.ledger.commit(message, record["commit"], time.time())
-            self._written = dumped(record)
+        self._written = dumped(record)
         write(self.kept, self._written, sync=bool(message) or record["machine"]["begun"])
 
     def keep(self, record: dict[str, Any]) -> None:
@@ -130,7 +134,7 @@ class Files:
         with contextlib.suppress(OSError), open(self._log, "rb") as file:
             log = file.read(record["events"])
         write(self._log, log)
-        ledger.derived = {"events.jsonl": log, "run.json": dumped(record)}
+        ledger.derived = {"events.jsonl": log, "run.json": _shown(record)}
         ledger.take(record["tree"])
         changed = ledger.mend()
         if record["commit"]:
@@ -155,7 +159,7 @@ class Files:
         if self.clone.git("cat-file", "-t", record["head"], check=False) != "commit":
             raise RunError(f"the workspace lacks the commit {record['head'][:12]} of the run's work")
         write(self._log, log)
-        record.update(repository=repository, commit="")
+        record.update(repository=repository, commit=self.ledger.take_history())
         self.settle(record, f"Taken up elsewhere from {self.id}")
 
     def packs(self) -> list[bytes]:
