@@ -415,7 +415,7 @@ class Book:
             store.end_rollback(number, state=UNDONE if void else DONE)
             if undone and not void:
                 store.end_rollback(undone.id, state=UNDONE)
-        return Outcome(plan, done, safety)
+        return Outcome(plan, done, None if void else safety)
 
     # -- clearing away -----------------------------------------------------------------
 
@@ -487,7 +487,10 @@ def drop_what_nobody_lists(opened: Opened, state_folder: str, *, days: int) -> i
 
 
 class Outcome:
-    """What came of a rollback: its plan, what was done, and the checkpoint of what was there before."""
+    """What came of a rollback: its plan, what was done, and the checkpoint of what was there before.
+
+    That is ``None`` where nothing was changed.
+    """
 
     __slots__ = ("done", "plan", "safety")
 

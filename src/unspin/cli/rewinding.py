@@ -307,9 +307,10 @@ class _Teller:
         done, page = outcome.done, self._page
         self._left_alone(page, "Left alone", done.left_alone)
         if outcome.safety is not None:
-            changed = len(done.written) + len(done.removed)
-            kept = f"What was there is {outcome.safety.name}: unspin rollback --undo brings it back."
-            page.line(f"Done: {show.number(changed, 'file')}. {kept}" if changed else "Nothing was changed.")
+            files = show.number(len(done.written) + len(done.removed), "file")
+            page.line(f"Done: {files}. What was there is {outcome.safety.name}: unspin rollback --undo brings it back.")
+        elif done.left_alone:
+            page.line("Nothing was changed.")
 
     def end_dry(self, plan: Plan) -> None:
         if self._page is None:
