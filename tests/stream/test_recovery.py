@@ -247,3 +247,49 @@ def test_other_exceptions_are_the_callers() -> None:
         ask_again(ask, [])
     with pytest.raises(TimeoutError):
         asyncio.run(ask_again_async(ask_later, []))
+
+
+def test_gemini_contents_without_a_role_are_the_users() -> None:
+    messages = [{"parts": [{"text": "Go."}]}]
+    once = nudged(messages)
+    assert once == [{"parts": [{"text": "Go."}, {"text": LINE}]}]
+    assert nudged(once) == once
+
+
+def test_a_providers_own_tools_are_answered_in_place() -> None:
+    call = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+    asked = {"role": "user", "content": "Go."}
+    done = [asked, {"role": "assistant", "content": [call, found, {"type": "text", "text": "Found."}]}]
+    assert nudged(done) == [*done, {"role": "user", "content": LINE}]
+    waiting = [asked, {"role": "assistant", "content": [call]}]
+    assert nudged(waiting) == waiting
+
+
+@pytest.mark.parametrize("kind", ["computer_call", "local_shell_call", "shell_call", "apply_patch_call"])
+def test_responses_calls_of_any_kind_wait_for_their_results(kind: str) -> None:
+    messages = [{"role": "user", "content": "Go."}, {"type": kind, "call_id": "c1"}]
+    assert nudged(messages) == messages
+
+
+def test_responses_approvals_wait_too_and_what_openai_ran_does_not() -> None:
+    asked = {"role": "user", "content": "Go."}
+    waiting = [asked, {"type": "mcp_approval_request", "id": "m1"}]
+    assert nudged(waiting) == waiting
+    done = [asked, {"type": "web_search_call", "id": "w1", "status": "completed"}]
+    assert nudged(done) == [*done, {"role": "user", "content": LINE}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "output"),
+    [
+        ("shell_call_output", [{"stdout": "12", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]),
+        ("local_shell_call_output", '{"stdout": "12"}'),
+        ("computer_call_output", {"type": "computer_screenshot", "image_url": "https://example.com/a.png"}),
+    ],
+)
+def test_responses_results_with_a_form_of_their_own_keep_it(kind: str, output: Any) -> None:
+    messages = [{"type": kind, "call_id": "c1", "output": output}]
+    once = nudged(messages)
+    assert once == [*messages, {"role": "user", "content": LINE}]
+    assert nudged(once) == once

@@ -27,6 +27,8 @@ _BEGIN = "Unspin: loop (your last answer was cut off: "
 _END = "If you cannot go on, say what is missing."
 _NUDGE = re.compile(r"(?:\A|\n\n)" + re.escape(_BEGIN) + r".*?" + re.escape(_END), re.DOTALL)
 _CALLS = ("tool_use", "toolUse", "function_call", "functionCall", "server_tool_use")
+#: Results of Responses that are free text; a line in the others would break their form.
+_TEXT_OUTPUTS = ("function_call_output", "custom_tool_call_output", "apply_patch_call_output")
 
 
 def nudge(trip: Trip) -> str:
@@ -73,13 +75,13 @@ def apply_loop_recovery_nudge(messages: Sequence[Any] | str, trip: Trip, *, shap
     role, kind = _get(last, "role"), _get(last, "type")
     if isinstance(kind, str) and kind.endswith("_output") and role is None:
         output = _get(last, "output")
-        if isinstance(output, (str, list)):
+        if kind in _TEXT_OUTPUTS and isinstance(output, (str, list)):
             return [*before[:-1], _replaced(last, output=_with(output, line, shape))]
         return [*before, _user_turn(line, shape)]
-    if kind in ("function_call", "custom_tool_call") or _has_open_calls(last):
+    if _is_open_item(last) or _has_open_calls(last):
         return before
     field = "parts" if shape == "gemini" else "content"
-    if role in ("user", "tool", "function"):
+    if role in ("user", "tool", "function") or (role is None and _get(last, "parts") is not None):  # Gemini's default
         return [*before[:-1], _replaced(last, **{field: _with(_get(last, field), line, shape)})]
     return [*before, _user_turn(line, shape)]
 
@@ -213,13 +215,29 @@ def _shape_of(messages: list[Any]) -> str:
     return "gemini" if messages and all(isinstance(each, str) for each in messages) else "openai-chat"
 
 
+def _is_open_item(item: Any) -> bool:
+    """Tell whether an item of Responses waits for a result; what OpenAI's side runs has no ``call_id`` and does not."""
+    kind = _get(item, "type")
+    if not isinstance(kind, str):
+        return False
+    return kind in ("function_call", "custom_tool_call", "mcp_approval_request") or (
+        kind.endswith("_call") and bool(_get(item, "call_id"))
+    )
+
+
 def _has_open_calls(message: Any) -> bool:
     """Tell whether a message makes tool calls: the last one's have no results yet."""
     if _get(message, "role") not in ("assistant", "model"):
         return False
     if _get(message, "tool_calls") or _get(message, "function_call"):
         return True
-    return any(_get(block, "type") in _CALLS or any(_get(block, name) for name in _CALLS) for block in _blocks(message))
+    blocks = _blocks(message)
+    answered = {_get(block, "tool_use_id") for block in blocks} - {None}  # by the provider's own tools, in place
+    return any(
+        (_get(block, "type") in _CALLS or any(_get(block, name) for name in _CALLS))
+        and _get(block, "id") not in answered
+        for block in blocks
+    )
 
 
 def _block(line: str, shape: str, beside: list[Any]) -> Any:
