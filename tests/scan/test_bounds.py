@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import tracemalloc
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from unspin import Settings
 from unspin.scan import scanning, source
+from unspin.scan.documents import Document
 from unspin.scan.source import Source
 
 
@@ -89,3 +92,48 @@ def test_memory_does_not_grow_with_the_number_of_messages(tmp_path: Path, monkey
 
     peak(100)  # what is loaded at the first time
     assert peak(6000) < peak(1500) * 1.3
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
+def test_a_mark_of_utf_8_is_no_part_of_the_first_line(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    data = b"\xef\xbb\xbf" + b'{"event": "message", "text": "Go."}\n'
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    found = scanning.scan(Source(str(path)), Settings())
+    assert (found.errors, [each.events for each in found.sessions]) == ([], [1])
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (rb"cut \ud83d", rb"cut \ufffd"),
+        (rb"\uDE00 cut", rb"\ufffd cut"),
+        (rb"\ude00\ud83d", rb"\ufffd\ufffd"),
+        (rb"\ud83d\ud83d\ude00", rb"\ufffd\ud83d\ude00"),
+        (rb"whole \ud83d\ude00", rb"whole \ud83d\ude00"),
+        (rb"whole \uD83D\uDE00\ud83d\ude00", rb"whole \uD83D\uDE00\ud83d\ude00"),
+        (rb"said \\ud83d", rb"said \\ud83d"),
+        (rb"said \\\ud83d", rb"said \\\ufffd"),
+        (rb"not one \ud7ff \ue000", rb"not one \ud7ff \ue000"),
+        (b"ends \\ud8", b"ends \\ud8"),
+    ],
+)
+def test_half_a_character_does_not_cost_the_line(tmp_path: Path, given: bytes, read: bytes) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(given + b"\n" + given)
+    assert [data for _, data in Source(str(path)).lines()] == [read, read]
+    assert Source(str(path)).head() == read + b"\n" + read
+
+
+def test_half_a_character_in_a_document_is_read_as_none(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"\xef\xbb\xbf" + rb'{"a": "cut \ud83d"}')
+    document = Document(Source(str(path)))
+    assert (document.value("a"), document.problems) == ("cut \ufffd", [])
+
+
+def test_a_pipe_in_a_folder_is_passed_by(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "a.jsonl").write_text("x")
+    (tmp_path / "nothing.jsonl").symlink_to("nowhere")
+    assert [Path(each.path).name for each in source.find([str(tmp_path)])] == ["a.jsonl", "nothing.jsonl"]

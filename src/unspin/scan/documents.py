@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from unspin.scan.items import Broken
-from unspin.scan.source import Source, SourceError
+from unspin.scan.source import MARK, Source, SourceError, whole_characters
 
 WHOLE = 8 << 20  # bytes of a document that is parsed in one piece
 _LONGEST = 64 << 20  # bytes of one text in it
@@ -70,7 +70,7 @@ class Document:
             while left and (part := stream.read(min(left, _BLOCK))):
                 parts.append(part)
                 left -= len(part)
-        return b"".join(parts) if left else None
+        return whole_characters(b"".join(parts).removeprefix(MARK)) if left else None
 
     def _parsed(self, data: bytes) -> Any:
         """Return what the document says; one with a slip in it (a bad escape, a NaN) is read all the same."""

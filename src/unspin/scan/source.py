@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import glob
 import os
+import re
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
@@ -21,6 +23,10 @@ _BLOCK = 256 << 10
 #: How names of files end that a folder is searched for.
 NAMES = (".jsonl", ".json", ".traj", ".md", ".db", ".sqlite", ".ndjson")
 _COMPRESSED = (".gz", ".zst", ".zstd")
+MARK = b"\xef\xbb\xbf"  # with which some programs begin a file in UTF-8
+_HALF, _OTHER = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # of a character, in JSON
+_LONE = re.compile(rb"%b(?!%b)|(?<!%b)%b" % (_HALF, _OTHER, _HALF, _OTHER))
+_ESCAPE = re.compile(rb"%b%b|(%b|%b)|\\." % (_HALF, _OTHER, _HALF, _OTHER), re.DOTALL)
 
 
 class SourceError(Exception):
@@ -54,7 +60,7 @@ class Source:
         if self._head is None:
             with self.open() as stream:
                 try:
-                    self._head = _fully(stream, HEAD)
+                    self._head = whole_characters(_fully(stream, HEAD).removeprefix(MARK))
                 except (OSError, EOFError, zlib.error, SourceError) as error:
                     raise SourceError(_words(error)) from None
         return self._head
@@ -66,6 +72,7 @@ class Source:
         """
         with self.open() as stream:
             number, parts, size, lost = 0, [b""], 0, False  # parts: of a line that goes on over blocks
+            mark = MARK
             while True:
                 try:
                     block = stream.read(_BLOCK)
@@ -73,6 +80,8 @@ class Source:
                     raise SourceError(_words(error)) from None
                 if not block:
                     break
+                if mark:
+                    block, mark = block.removeprefix(mark), b""
                 first, *others = block.split(b"\n")
                 if not lost:
                     parts.append(first)
@@ -82,14 +91,14 @@ class Source:
                 if not others:
                     continue
                 number += 1
-                yield number, None if lost else b"".join(parts)
+                yield number, None if lost else whole_characters(b"".join(parts))
                 last = others.pop()
                 parts, size, lost = [last], len(last), False
                 for line in others:
                     number += 1
-                    yield number, line
+                    yield number, whole_characters(line)
             if lost or size:
-                yield number + 1, None if lost else b"".join(parts)
+                yield number + 1, None if lost else whole_characters(b"".join(parts))
 
     def whole(self, largest: int) -> bytes:
         """Return the whole content; raise ``SourceError`` where it is larger than ``largest`` bytes."""
@@ -100,7 +109,7 @@ class Source:
                 raise SourceError(_words(error)) from None
         if len(data) > largest:
             raise SourceError(f"a document of more than {largest >> 20} MB in one piece")
-        return data
+        return whole_characters(data.removeprefix(MARK))
 
     def size(self) -> int:
         """Return its size as it lies there, 0 where that is not known."""
@@ -145,8 +154,16 @@ def _below(folder: str) -> list[str]:
     found = []
     for base, folders, files in os.walk(folder):
         folders.sort()
-        found += [os.path.join(base, name) for name in sorted(files) if is_candidate(name)]
+        found += [path for name in sorted(files) if is_candidate(name) and _may_end(path := os.path.join(base, name))]
     return found
+
+
+def _may_end(path: str) -> bool:
+    """Tell whether a file in a folder is one to read: no pipe, socket or device, which may never end."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return True  # a link to nothing: to be told of when it is opened
 
 
 def is_candidate(name: str) -> bool:
@@ -280,6 +297,13 @@ class _Bounded:
 
     def close(self) -> None:
         self._raw.close()
+
+
+def whole_characters(data: bytes) -> bytes:
+    """Return JSON without escapes of half a character: programs write them that cut texts in UTF-16."""
+    if _LONE.search(data) is None:
+        return data
+    return _ESCAPE.sub(lambda found: b"\\ufffd" if found[1] else found[0], data)
 
 
 def _fully(stream: IO[bytes], size: int) -> bytes:
