@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -129,6 +130,29 @@ def test_a_worker_that_edits_the_state_changes_nothing_and_is_told(project: Path
 def test_bad_usage(project: Path, arguments: list[str], says: str) -> None:
     result = run("run", *arguments, "--config", str(project.parent / "run.toml"))
     assert result.exit_code in (1, 2) and says in result.output and "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("ticket", "says"),
+    [(b" \n", "is empty"), (b"# Add\0it", "is no text"), (b"a" * 400_001, "at most 400,000 characters")],
+)
+def test_a_ticket_that_is_none_starts_nothing(project: Path, ticket: bytes, says: str) -> None:
+    (project / "TICKET.md").write_bytes(ticket)
+    result = go(project)
+    assert result.exit_code == 2 and says in " ".join(result.output.split())
+    assert not os.path.exists(data_folder())
+
+
+@pytest.mark.parametrize("streams", ["stdout", "both"])
+def test_a_run_goes_on_where_nobody_reads_its_lines(project: Path, streams: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "unspin", "run", "TICKET.md", "--config", str(project.parent / "run.toml")]
+    errors = write if streams == "both" else subprocess.PIPE
+    (project / "untracked.txt").write_text("x")  # is told on stderr
+    done = subprocess.run(command, stdout=write, stderr=errors, check=False)
+    os.close(write)
+    assert done.returncode == 0 and last(project)["state"] == "shipped"
 
 
 def test_the_plan_starts_nothing(project: Path) -> None:

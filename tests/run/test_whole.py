@@ -91,6 +91,7 @@ def test_the_gate_after_the_design(project: Path) -> None:
     assert go(project, "TICKET.md", "--gate", "design").exit_code == 3
     told = last(project)
     assert told["stop_reason"] == "waits for approval" and told["author_turns"] == 3
+    assert told["report"]["next_step"] == "author turn 4 (code)"
     assert run("gate", told["id"], "approve", "--note", "mind the tests").exit_code == 0
     assert go(project, "--resume", told["id"]).exit_code == 0
     assert "approve: mind the tests" in (workspace(project) / "turns/004-code/prompt.md").read_text()
@@ -231,6 +232,13 @@ def test_a_partial_clone_is_refused_with_the_reason(
     assert result.exit_code == 1 and "partial clone" in result.output
 
 
+def test_a_branch_in_the_way_of_the_runs_own_is_refused_with_the_reason(project: Path) -> None:
+    git(project, "branch", "unspin")
+    result = go(project)
+    assert result.exit_code in (1, 2) and 'has a branch "unspin"' in " ".join(result.output.split())
+    assert not os.path.exists(data_folder())
+
+
 def test_files_of_git_lfs_stay_pointers_and_no_filter_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / ".gitattributes").write_text("*.bin filter=lfs diff=lfs merge=lfs -text\n")
     (project / "big.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 3\n")
@@ -309,6 +317,8 @@ def test_the_plan_tells_workers_guard_and_bounds(project: Path) -> None:
         ('author = "x"\n[run.caps]\nturns = inf', "expected a whole number from 1"),
         ('author = "x"\n[[run.reviewers]]\nname = "a"\ncomand = "x"', "unknown setting run.reviewers[0].comand"),
         ('author = "x"\n[[run.reviewers]]\nname = "checks"', 'not "checks"'),
+        ('author = "x"\n[[run.reviewers]]\nname = "a"\n[[run.reviewers]]\nname = "A"', "a name of its own"),
+        ('author = "x"\n[[run.reviewers]]\nname = "a-2"\n[[run.reviewers]]\nname = "a"', "a name of its own"),
         ('author = "x"\n[run.stages.review]\nauthor = "x"', "stages of: sketch, design, code"),
         ('author = "x"\n[run.budget]\ncost = -1', "expected a number above 0"),
         ('author = "x"\nprompt_tokens = 10', "at least 1000"),

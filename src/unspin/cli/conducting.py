@@ -106,9 +106,9 @@ def run(ticket: str, plan: bool, resumed: str, drill: bool, gates: tuple[str, ..
         return
     files = Files(f"r{secrets.token_hex(4)}", state_folder())
     base = git(repository, "rev-parse", "HEAD")
-    click.echo(f"Run {files.id}: {show.tilde(files.home)}")
+    watching.say(f"Run {files.id}: {show.tilde(files.home)}")
     for each in clone.left_behind(repository, base):
-        common.warn(f"not taken along: {each}")
+        watching.say(f"unspin: not taken along: {each}", err=True)
 
     def begin(tell: Any) -> Conductor:
         return Conductor.begin(
@@ -153,7 +153,7 @@ def _go(files: Files, make: Any) -> int:
             _pull_request(files, conductor.record)
         return 0
     if state == m.HALTED:
-        click.echo(f"It waits for you: unspin gate {files.id}")
+        watching.say(f"It waits for you: unspin gate {files.id}")
         return HALTED
     return FAILED
 
@@ -217,13 +217,20 @@ def _repository() -> str:
 def _ticket(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(_LARGEST_TICKET)
+            text = file.read(_LARGEST_TICKET + 1)
     except OSError as error:
         raise click.UsageError(
             f"{path}: {(error.strerror or str(error)).lower()}; a file with the ticket is expected."
         ) from None
     if not text.strip():
         raise click.UsageError(f"{path} is empty: a ticket is expected.")
+    if "\0" in text:
+        raise click.UsageError(f"{path} is no text (it holds zero bytes): a ticket in words is expected.")
+    if len(text) > _LARGEST_TICKET:
+        raise click.UsageError(
+            f"{path} is too long: a ticket of at most {_LARGEST_TICKET:,} characters is expected. "
+            "Put the rest into files of the repository, and name them."
+        )
     return text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -111,7 +112,7 @@ class View:
 def watched() -> Iterator[Any]:
     """Give the function that is told each event."""
     if not sys.stdout.isatty():
-        yield lambda kind, fields: _print(line(kind, fields, time.time()))
+        yield lambda kind, fields: say(line(kind, fields, time.time()))
         return
     console = Console(highlight=False)
     view = View(console)
@@ -119,6 +120,11 @@ def watched() -> Iterator[Any]:
         yield view.tell
 
 
-def _print(text: str) -> None:
-    if text:
-        click.echo(text)
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line, if it is one; a run goes on where nobody reads it any more (``| head``)."""
+    if not text:
+        return
+    try:
+        click.echo(text, err=err)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stderr if err else sys.stdout).fileno())

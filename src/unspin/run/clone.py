@@ -252,6 +252,8 @@ def _is_sha256(store: str) -> bool:
 
 def unfit(repository: str, base: str) -> str:
     """Return why no run can work on this repository, empty where it can."""
+    if git(repository, "for-each-ref", "refs/heads/unspin", "--format=%(refname)", check=False) == "refs/heads/unspin":
+        return 'it has a branch "unspin", beside which git can make no branch unspin/ID. Rename it (git branch -m).'
     if git(repository, "config", "--get-regexp", r"^remote\..*\.promisor$", check=False):
         return (
             "it is a partial clone, whose missing files would have to be fetched while workers run. "

@@ -417,6 +417,7 @@ class Conductor:
         """Return DESIGN's stop report of a run that is over or waits."""
         state, record = self.machine.state, self.record
         waits = state["state"] == m.HALTED
+        stage = m.CODE if state["halted"] == m.GATE else step.stage  # the design is approved, code would begin
         tail = [f"{each['id']} ({each['severity']}) {each['location']}: {each['claim']}" for each in record["open"]]
         notes = [os.path.join(self.files.workspace, "events.jsonl")]
         last = self._last_verdict()
@@ -424,7 +425,7 @@ class Conductor:
         return StopReport(
             state["stop_reason"],
             completed_steps=state["turn"] - state["begun"],
-            next_step=f"author turn {state['turn'] + 1} ({step.stage})" if waits else "",
+            next_step=f"author turn {state['turn'] + 1} ({stage})" if waits else "",
             tokens_used=record["spent"]["tokens"],
             checks=[{key: each[key] for key in ("kind", "command", "outcome", "excerpt")} for each in record["checks"]],
             tail=tail,

@@ -161,8 +161,9 @@ class RunSettings:
                 )
             )
         names = [each.name for each in found]
-        if len(set(names)) < len(names):
-            raise _wrong("reviewers", ", ".join(names), "a name of its own for each")
+        files = [f"{name.lower()}{attempt}" for name in names for attempt in ("", "-2", "-3")]
+        if len(set(files)) < len(files):  # each attempt's files bear the reviewer's name
+            raise _wrong("reviewers", ", ".join(names), "a name of its own for each, not that of another's -2 or -3")
         for stage in _REVIEWED:
             if not any(stage in each.stages for each in found):
                 raise RunSettingsError(
