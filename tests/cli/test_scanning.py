@@ -136,6 +136,37 @@ def test_one_session_with_its_evidence(logs: Path) -> None:
     assert run("show", "/no/such/file").exit_code == 1
 
 
+def test_a_file_that_holds_no_session_is_told_of(logs: Path) -> None:
+    (logs / "empty.jsonl").touch()
+    (logs / "nothing").mkdir()
+    for name, why in [
+        ("empty.jsonl", "empty file"),
+        ("other.json", "file of no known format"),
+        ("nothing", "no file that could be a transcript"),
+    ]:
+        result = run("show", logs / name)
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert result.stderr.endswith(f"{name}: {why}\n")
+
+
+def test_a_detection_without_a_time_is_not_of_1970(logs: Path) -> None:
+    (logs / "rot.jsonl").write_text(
+        text([{"event": "tests_run", "run": "n", "turn": turn, "failing_tests": ["a"]} for turn in (1, 2)])
+    )
+    result = run("show", logs / "rot.jsonl")
+    assert "?  logged  rot" in result.output and "1970" not in result.output
+
+
+def test_a_session_cannot_write_to_the_terminal(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = loop("\x1b[31m\u202ex")
+    lines[0]["time"] = "\x1b[32m\u202e"
+    (logs / "one.jsonl").write_text(text(lines))
+    for arguments in (("scan", "--all"), ("show",)):
+        output = CliRunner().invoke(app, [*arguments, str(logs / "one.jsonl")], color=True).output
+        assert "?[31m?x" in output
+        assert "\u202e" not in output and "\x1b[31m" not in output and "\x1b[32m" not in output
+
+
 def test_many_processes_give_the_same(logs: Path) -> None:
     assert run("scan", logs, "--jsonl", "--jobs", "2").stdout == run("scan", logs, "--jsonl", "--jobs", "1").stdout
 

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 LOOP = b"I'll send it now, as I said.\n" * 2_000
 
 
@@ -103,3 +105,12 @@ def test_ctrl_c_ends_it_without_a_traceback() -> None:
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == 130
     assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_an_end_that_is_closed_is_said_plainly(closed: str) -> None:
+    code = "from unspin.cli import main; main()"
+    command = ["sh", "-c", f'exec "$0" -c "$1" stream {closed}', sys.executable, code]
+    ended = subprocess.run(command, input=b"text", capture_output=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == b"unspin: stdin and stdout are needed: one of them is closed.\n"

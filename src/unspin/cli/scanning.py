@@ -260,9 +260,9 @@ def _table(sessions: list[Scanned], summary: Summary) -> None:
         about = ", ".join(f"{rule} {count}" for rule, count in counts.items()) or "nothing"
         if each.stop and each.stop["next_step"]:
             about = f"{each.stop['reason']} after {each.stop['completed_steps']} steps; {about}"
-        name = each.session[:8] or os.path.basename(each.path)
+        name = show.clean(each.session[:8]) or show.clean(os.path.basename(each.path))
         spent = f"{each.tool_calls:>6,} calls  {_dollars(each.dollars):>9}"
-        head = f"{each.ended[:10] or '-':<10}  {name:<12}  {spent}  "
+        head = f"{show.clean(each.ended[:10]) or '-':<10}  {name:<12}  {spent}  "
         page.line(head, show.fit(about, max(16, page.width - len(head))))
     if sessions:
         page.line("")
@@ -341,6 +341,9 @@ def show_session(session: str, rules: tuple[str, ...], format: str, as_json: boo
             _one(page, each)
     errors = [error for result in results for error in result.errors]
     _tell_errors(errors)
+    if not scanned and not errors:
+        why = next((kind for result in results for kind in result.skipped), "no file that could be a transcript")
+        common.warn(f"{show.clean(session)}: {why}")
     sys.exit(UNREADABLE if errors or not scanned else 0)
 
 
@@ -360,10 +363,13 @@ def _meant(session: str) -> list[Source]:
 
 def _one(page: show.Page, scanned: Scanned) -> None:
     page.line(
-        (scanned.session or os.path.basename(scanned.path), "bold"), f"  {scanned.format}  {show.tilde(scanned.path)}"
+        (show.clean(scanned.session or os.path.basename(scanned.path)), "bold"),
+        f"  {scanned.format}  {show.tilde(scanned.path)}",
     )
     when = (
-        f"{scanned.began[:16].replace('T', ' ')} to {scanned.ended[:16].replace('T', ' ')}, " if scanned.began else ""
+        show.clean(f"{scanned.began[:16].replace('T', ' ')} to {scanned.ended[:16].replace('T', ' ')}, ")
+        if scanned.began
+        else ""
     )
     page.line(f"{when}{scanned.rounds:,} rounds, {scanned.tool_calls:,} tool calls, {_dollars(scanned.dollars)}")
     entries = [{**found.as_mapping(), "time": _seconds(found.time)} for found in scanned.found]
@@ -378,4 +384,4 @@ def _seconds(when: str) -> float:
         try:
             return float(when)
         except ValueError:
-            return 0.0
+            return float("nan")  # it has none: shown as "?"

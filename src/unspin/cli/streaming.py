@@ -49,6 +49,8 @@ def stream(as_json: bool, expect: str | None, loosely: float) -> None:
 
 
 def _pass_on(guard: StreamGuard, as_json: bool) -> int:
+    if sys.stdin is None or sys.stdout is None:  # closed by who started it
+        raise common.Problem("stdin and stdout are needed: one of them is closed.")
     source, sink = sys.stdin.fileno(), sys.stdout.fileno()
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     seen = 0
