@@ -97,6 +97,21 @@ def test_the_gate_after_the_design(project: Path) -> None:
     assert "approve: mind the tests" in (workspace(project) / "turns/004-code/prompt.md").read_text()
 
 
+def test_what_a_person_approves_with_open_objections_says_so_in_its_description(project: Path) -> None:
+    configure(project, author=AUTHOR.replace("return a + b", "return a * b"), more="[run.caps]\nturns = 4\n")
+    assert go(project).exit_code == 3
+    told = last(project)
+    assert run("gate", told["id"], "approve").exit_code == 0 and go(project, "--resume", told["id"]).exit_code == 0
+    text = (workspace(project) / "description.md").read_text()
+    assert "- test: failed (" in text and "- check-test (critical, blocking, checks): exit status 1" in text
+
+
+def test_the_gate_shows_what_is_open_and_the_story_what_was_resolved(project: Path) -> None:
+    assert go(project, "TICKET.md", "--gate", "design").exit_code == 3
+    id = last(project)["id"]
+    assert "say what b is" in run("runs", "show", id).output and "say what b is" not in run("gate", id).output
+
+
 def test_somebody_is_told_where_it_ends(project: Path) -> None:
     notify = f"{sys.executable} -c \\\"import os, sys; open('{project.parent}/told', 'a').write(os.environ['UNSPIN_RUN'] + sys.stdin.read())\\\""
     configure(project, more=f'notify = "{notify}"\n')

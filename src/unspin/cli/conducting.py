@@ -317,7 +317,7 @@ def gate(id: str, decision: str | None, note: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(story(record, files)))
         return
-    _show(record, files)
+    _show(record, files, resolved=False)
     if record["machine"]["state"] == m.RUNNING and decision:
         click.echo(f"Go on with: unspin run --resume {files.id}")
     elif record["machine"]["state"] == m.HALTED:
@@ -389,7 +389,7 @@ def show_run(id: str, as_json: bool) -> None:
             click.echo(f"  {text}")
 
 
-def _show(record: dict[str, Any], files: Files) -> None:
+def _show(record: dict[str, Any], files: Files, *, resolved: bool = True) -> None:
     page, told = show.Page(), story(record, files)
     why = f": {told['stop_reason']}" if told["stop_reason"] else ""
     page.hang("run", f"{told['id']}, {told['state']}{why}", style="bold")
@@ -410,7 +410,7 @@ def _show(record: dict[str, Any], files: Files) -> None:
         kind = f"{each['severity']}, blocking" if each["blocking"] else each["severity"]
         about = f"{each['id']} ({kind}, {each['reviewer']}, since turn {each['since']})"
         page.hang("open", f"{about} {each['location']}: {each['claim']}")
-    for each in told["resolved_findings"]:
+    for each in told["resolved_findings"] if resolved else ():
         since = f"raised in turn {each['since']}, not raised again in turn {each['in_turn']}"
         page.hang("resolved", f"{each['id']} ({each['reviewer']}, {since}): {each['claim']}", style="dim")
     report = told["report"]

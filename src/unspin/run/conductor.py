@@ -382,6 +382,15 @@ class Conductor:
         lines = [f"# {self._title()}", "", self._read("ticket.md").strip(), "", "## Design", ""]
         lines += [self._read("design.md").strip(), "", "## Changed", "", "```"]
         lines += [self.files.clone.changes(record["base"], record["head"]), "```", ""]
+        if record["checks"]:
+            lines += ["## Checks", ""]
+            lines += [f"- {each['kind']}: {each['outcome']} (`{each['command']}`)" for each in record["checks"]]
+            lines.append("")
+        if record["open"]:  # a person approved it all the same, or none of it blocks
+            lines += ["## Objections that are open", ""]
+            lines += [f"- {each['id']} ({each['severity']}{', blocking' * each['blocking']}, {each['reviewer']}): "
+                      f"{' '.join(each['claim'].split())}" for each in record["open"]]  # fmt: skip
+            lines.append("")
         resolved = _resolved(self.files)
         if resolved:
             lines += ["## Objections that were resolved", ""]
