@@ -75,6 +75,15 @@ def shape(things: list[Any]) -> str:
     return "".join(letters.get(type(each), "") for each in things)
 
 
+def test_lines_written_anew_with_blanks_are_told_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    for kind, data in (("session.start", {"producer": "copilot-agent"}), ("user.message", {"content": "Go."})):
+        line = {"type": kind, "data": data, "id": "e1", "timestamp": "2026-03-01T10:00:00.000Z"}
+        for written in (line, {**line, "parentId": None}) if kind == "session.start" else ({**line, "parentId": None},):
+            path.write_text(json.dumps(written) + "\n")
+            assert formats.reader(Source(str(path))) is copilot
+
+
 def test_what_a_message_asks_for_is_a_round(log: Events) -> None:
     log.add("user.message", {"content": "Fix it.", "transformedContent": "<x>Fix it.</x>", "parentAgentTaskId": "t"})
     log.add("assistant.turn_start", {"turnId": "0"})

@@ -115,6 +115,7 @@ _MARK = 800  # characters at the end of an output in which the client says how i
 
 def sniff(head: bytes, path: str) -> bool:
     """Tell whether content that begins so is such a list of events."""
+    head = head.replace(b'": "', b'":"')  # some programs put a blank there when they write it anew
     for line in head.split(b"\n", 4)[:4]:
         if b'"parentId"' in line and (
             b'"type":"session.' in line or b'"type":"user.message"' in line or b'"type":"assistant.' in line
