@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from driver import Client
+
+# A run of CI says of a change whether it broke something: the same examples each time, and no judgement by the clock of
+# a busy machine. Runs on one's own machine go on looking for new ones.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI") == "true":
+    hypothesis.settings.load_profile("ci")
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 
