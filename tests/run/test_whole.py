@@ -254,6 +254,19 @@ def test_a_branch_in_the_way_of_the_runs_own_is_refused_with_the_reason(project:
     assert not os.path.exists(data_folder())
 
 
+def test_a_branch_of_the_runs_name_that_is_not_its_own_is_left_alone_and_named(project: Path) -> None:
+    assert go(project, "TICKET.md", "--gate", "design").exit_code == 3
+    told = last(project)
+    other = git(project, "commit-tree", "HEAD^{tree}", "-m", "other").strip()
+    git(project, "branch", told["branch"], other)
+    run("gate", told["id"], "approve")
+    result = go(project, "--resume", told["id"])
+    assert result.exit_code == 1 and f"the branch {told['branch']} is there already" in result.output
+    assert git(project, "rev-parse", told["branch"]).strip() == other
+    git(project, "branch", "-m", told["branch"], "mine")
+    assert go(project, "--resume", told["id"]).exit_code == 0 and last(project)["author_turns"] == 4
+
+
 def test_files_of_git_lfs_stay_pointers_and_no_filter_runs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / ".gitattributes").write_text("*.bin filter=lfs diff=lfs merge=lfs -text\n")
     (project / "big.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 3\n")

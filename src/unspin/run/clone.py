@@ -219,7 +219,15 @@ class Clone:
         """Bring the branch into the person's repository; nothing else in it changes."""
         ref = f"refs/heads/{self.branch}"
         arguments = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
-        git(repository, "fetch", "-q", *arguments, self.store, f"{ref}:{ref}")
+        try:
+            git(repository, "fetch", "-q", *arguments, self.store, f"{ref}:{ref}")
+        except RunError as error:
+            if not git(repository, "rev-parse", "--verify", "-q", ref, check=False):
+                raise
+            raise RunError(
+                f"{repository}: the branch {self.branch} is there already, and not this run's. "
+                "Rename or remove it, then resume the run."
+            ) from error
 
 
 def _looks(folder: str) -> list[tuple[object, ...]]:
