@@ -228,3 +228,9 @@ def test_no_sequence_of_texts_is_asked_about_more_often_than_allowed(texts: list
     guard = ClaimGuard(enabled=True)
     guard.begin_turn()
     assert sum(guard.reconcile(text).reprompt for text in texts) <= 2
+
+
+@pytest.mark.parametrize("state", [[], "", {}, 1])
+def test_what_is_no_state_is_said_to_be_none(state: Any) -> None:
+    with pytest.raises(ValueError, match="no state of a ClaimGuard"):
+        ClaimGuard(enabled=True, state=state)

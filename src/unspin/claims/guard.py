@@ -65,7 +65,7 @@ class ClaimGuard:
         for name, value in (("max_reprompts", max_reprompts), ("post_compaction_window", post_compaction_window)):
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
                 raise ValueError(f"{name} = {value!r}: expected a whole number from 0 to {_MOST}")
-        if state is not None and state.get("version") != _VERSION:
+        if state is not None and (not isinstance(state, dict) or state.get("version") != _VERSION):
             raise ValueError("that is no state of a ClaimGuard: give what ClaimGuard.state was, or nothing")
         self.enabled = enabled
         self.max_reprompts = max_reprompts
