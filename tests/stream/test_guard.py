@@ -230,3 +230,12 @@ def test_importing_the_guard_loads_no_sdk() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_piece_without_text_is_nothing() -> None:
+    guard = StreamGuard()
+    assert guard.feed_content_delta(None) is None and guard.feed_content_delta("") is None
+    assert guard.feed_reasoning_delta(None) is None and guard.feed_tool_arguments_delta(None) is None
+    while guard.trip is None:
+        guard.feed_content_delta("I will send it now. ")
+    assert guard.feed_content_delta(None) is guard.trip

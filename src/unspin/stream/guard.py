@@ -115,23 +115,23 @@ class StreamGuard:
         self._reasoning = self._channel(config.reasoning, drift=config.drift)
         self._arguments = self._channel(config.tool_arguments, drift=False)
 
-    def feed_content_delta(self, delta: str) -> Trip | None:
+    def feed_content_delta(self, delta: str | None) -> Trip | None:
         """Take the next piece of the answer's text; return the trip if it degenerates here, or has before."""
         if self._off:
             return None
         tail = self._content
-        tail.pending = pending = tail.pending + delta
+        tail.pending = pending = tail.pending + (delta or "")  # providers send pieces without text
         return self._look(tail, CONTENT) if len(pending) >= tail.due or self.trip else None
 
-    def feed_reasoning_delta(self, delta: str) -> Trip | None:
+    def feed_reasoning_delta(self, delta: str | None) -> Trip | None:
         """The same for the model's reasoning, which is judged more loosely."""
         if self._off:
             return None
         tail = self._reasoning
-        tail.pending = pending = tail.pending + delta
+        tail.pending = pending = tail.pending + (delta or "")  # providers send pieces without text
         return self._look(tail, REASONING) if len(pending) >= tail.due or self.trip else None
 
-    def feed_tool_arguments_delta(self, delta: str, call: object = None) -> Trip | None:
+    def feed_tool_arguments_delta(self, delta: str | None, call: object = None) -> Trip | None:
         """The same for the arguments of a tool call; with another ``call`` than before, a new text begins."""
         if self._off:
             return None
@@ -139,7 +139,7 @@ class StreamGuard:
             self._call = call
             self._arguments = self._channel(self._config.tool_arguments, drift=False)
         tail = self._arguments
-        tail.pending = pending = tail.pending + delta
+        tail.pending = pending = tail.pending + (delta or "")  # providers send pieces without text
         return self._look(tail, TOOL_ARGUMENTS) if len(pending) >= tail.due or self.trip else None
 
     # -- the rest ----------------------------------------------------------------------
