@@ -181,3 +181,12 @@ def test_where_a_budget_would_have_stopped_each_run(logs: Path) -> None:
     assert free["completed_steps"] == 6 and free["reason"] in ("done", "loop")
     for wrong in ("0", "-1", "nan", "inf"):
         assert run("scan", logs / "one.jsonl", "--steps", wrong).exit_code == 2
+
+
+def test_an_interrupt_is_no_finding(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*given: Any, **named: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unspin.cli.scanning.each_of", interrupted)
+    result = run("scan", logs)
+    assert result.exit_code == 130 and "interrupted" in result.output

@@ -47,6 +47,7 @@ COMMANDS: dict[str, str] = {
     "tune": "tuning",
 }
 
+_INTERRUPTED = 130  # as a shell tells it: 1 would say that something was found
 _NAMES = {"show": "show_session"}  # where the function cannot have the command's name
 
 
@@ -79,6 +80,9 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:
+            common.warn("interrupted")
+            raise click.exceptions.Exit(_INTERRUPTED) from None
         except BrokenPipeError:  # `| head` has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return None
