@@ -159,6 +159,7 @@ class Client:
             "DISABLE_AUTOUPDATER": "1",
             "DISABLE_TELEMETRY": "1",
             "DISABLE_ERROR_REPORTING": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",  # two edits in one second leave bytecode of the first standing
             "IS_SANDBOX": "1",  # lets root use --dangerously-skip-permissions
             **extra,
         }

@@ -97,6 +97,26 @@ def test_a_failing_check_blocks(project: Path) -> None:
     assert told["stop_reason"] == "turn cap" and told["open_findings"][0]["reviewer"] == "checks"
 
 
+def test_a_check_sees_an_edit_that_the_cache_of_python_does_not(project: Path) -> None:
+    """Two code turns in one second that leave the size of a file as it was."""
+    author = """
+        import os, pathlib
+        stage = os.environ["UNSPIN_STAGE"]
+        if stage in ("sketch", "design"):
+            pathlib.Path(os.environ["UNSPIN_DESIGN"]).write_text("add() in calc.py")
+        else:
+            file = pathlib.Path("calc.py")
+            sign = "+" if "a * b" in file.read_text() else "*"
+            file.write_text(f"def add(a, b):\\n    return a {sign} b\\n")
+            os.utime(file, (1_700_000_000, 1_700_000_000))
+    """
+    configure(project, author=author)
+    done = go(project)
+    assert done.exit_code == 0, done.output
+    found = last(project)
+    assert [each["verdict"] for each in found["verdicts"] if each["stage"] == "code"] == ["revise", "ship"]
+
+
 def test_a_worker_that_cannot_be_started(project: Path) -> None:
     configure(project)
     path = project.parent / "run.toml"

@@ -43,6 +43,8 @@ _LARGEST_REVIEW = 1_000_001  # bytes: one more than a review may have
 _EXCERPT = 600  # characters of a check's output in the report
 _PLACE = re.compile(r"[\w./@+-]*[\w/]\.\w+(?::\d[\d-]*)?|(?:[\w.@+-]+/)+[\w.@+-]+(?::\d[\d-]*)?")
 _MOST_PLACES = 40
+#: Python's cache takes an edit for none that came within a second and left the size as it was.
+_NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Conductor:
@@ -256,7 +258,7 @@ class Conductor:
                 command,
                 b"",
                 folder=self.files.tree,
-                env=self._environment("check", step.turn),
+                env={**_NO_BYTECODE, **self._environment("check", step.turn)},
                 limit=self.settings.check_limit,
                 keep=self.settings.output_bytes,
                 mark=_mark(self.files),

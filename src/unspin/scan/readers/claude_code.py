@@ -22,6 +22,7 @@ from unspin.facts.digest import digest
 from unspin.facts.files import absolute
 from unspin.facts.shell import read_line
 from unspin.scan.items import Began, Broken, Skipped, Used
+from unspin.scan.readers.plain import misfit
 from unspin.scan.source import Source, SourceError
 
 TYPE_CHECKING = False
@@ -232,7 +233,7 @@ class _Reader:
                 try:
                     line = decode(data)
                 except (msgspec.DecodeError, RecursionError) as error:
-                    yield self._unlike(number, data, error), self._when
+                    yield misfit(number, data, error), self._when
                     continue
                 self._line(line, number)
                 if out:
@@ -246,14 +247,6 @@ class _Reader:
 
     def _put(self, thing: Thing) -> None:
         self._out.append((thing, self._when))
-
-    def _unlike(self, number: int, data: bytes, error: Exception) -> Broken | Skipped:
-        """Return what a line is that does not have our shape: JSON of another kind, or broken."""
-        try:
-            found = _plain(data)
-        except (msgspec.DecodeError, RecursionError):
-            return Broken(number, f"no JSON: {error}")
-        return Skipped(str(found.get("type", "?"))[:40] if isinstance(found, dict) else type(found).__name__)
 
     def _line(self, line: _Line, number: int) -> None:
         kind = line.type

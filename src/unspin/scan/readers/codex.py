@@ -24,6 +24,7 @@ from unspin.agents.claude_code import call_of, canonical
 from unspin.cost.prices import Usage
 from unspin.scan.items import Began, Broken, Skipped, Used
 from unspin.scan.patches import BEGIN, edits_of, hunks
+from unspin.scan.readers.plain import misfit
 from unspin.scan.source import Source, SourceError
 
 TYPE_CHECKING = False
@@ -185,7 +186,7 @@ class _Reader:
                 try:
                     line = _decode(data)
                 except (msgspec.DecodeError, RecursionError) as error:
-                    yield _unlike(number, data, error), self._when
+                    yield misfit(number, data, error), self._when
                     continue
                 try:
                     yield from self._of_line(line, data)
@@ -782,15 +783,6 @@ def _edits_of_changes(changes: Any) -> Iterator[ev.Edit]:
 
 
 # -- small things ----------------------------------------------------------------------
-
-
-def _unlike(number: int, data: bytes, error: Exception) -> Broken | Skipped:
-    """Return what a line is that does not have our shape: JSON of another kind, or broken."""
-    try:
-        found = _plain(data)
-    except (msgspec.DecodeError, RecursionError):
-        return Broken(number, f"no JSON: {error}"[:300])
-    return Skipped(str(found.get("type", "?"))[:40] if isinstance(found, dict) else type(found).__name__)
 
 
 def _string(given: Any, key: str) -> str:

@@ -36,6 +36,15 @@ def decode(data: bytes) -> Any:
     return _decode(data)
 
 
+def misfit(number: int, data: bytes, error: Exception) -> Broken | Skipped:
+    """Return what a line is that does not have a reader's shape: JSON of another kind, or broken."""
+    try:
+        found = _decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return unlike(number, data, error)
+    return Skipped(str(found.get("type", "?"))[:40] if isinstance(found, dict) else type(found).__name__)
+
+
 def text(given: Any, *keys: str) -> str:
     """Return the first member of these names that is a text and not empty."""
     if isinstance(given, dict):
