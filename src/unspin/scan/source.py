@@ -301,7 +301,7 @@ class _Bounded:
 
 def whole_characters(data: bytes) -> bytes:
     """Return JSON without escapes of half a character: programs write them that cut texts in UTF-16."""
-    if _LONE.search(data) is None:
+    if b"\\u" not in data or _LONE.search(data) is None:  # the pattern takes thirteen times as long as the word
         return data
     return _ESCAPE.sub(lambda found: b"\\ufffd" if found[1] else found[0], data)
 
