@@ -243,10 +243,10 @@ def _ours(mode: str, files: list[str]) -> None:
     for path in files:
         source = Source(path)
         if mode == "lines":
-            for _ in source.lines():
+            for _ in source.raw_lines():
                 pass
         elif mode == "decode":
-            for _, line in source.lines():
+            for _, line in source.raw_lines():
                 with contextlib.suppress(ValueError):
                     claude_code.decode(line)
         elif mode == "events":

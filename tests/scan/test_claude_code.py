@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from unspin import events as ev
 from unspin.guard import Settings
+from unspin.scan.items import Broken
 from unspin.scan.readers import claude_code
 from unspin.scan.scanning import Result, scan
-from unspin.scan.source import Source
+from unspin.scan.source import Source, whole_characters
 
 _USAGE = {"input_tokens": 10, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 0, "output_tokens": 3}
 
@@ -173,6 +174,35 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=5,
 )
+
+
+@pytest.mark.parametrize("half", [r"\ud83d", r"\uDE00", r"\ude00\ud83d", r"\ud83d\u0041", r"\ud83d\n", r"\\\ud83d"])
+@pytest.mark.parametrize("place", ["text", "name", "unread", "input", "result", "told", "progress"])
+def test_half_a_character_is_read_as_none_wherever_it_stands(tmp_path: Path, half: str, place: str) -> None:
+    """The decoder is left to find it: it has to, also in what it passes over and in what is decoded later."""
+    log = Transcript()
+    log.prompt("<text>", **{"<name>": ["<unread>"]})
+    log.call("m1", "a", "Edit", file_path="/shop/a.py", old_string="x", new_string="<input>")
+    log.result("a", "<result>", toolUseResult={"filePath": "/shop/a.py", "originalFile": "x <told>"})
+    content = [{"type": "tool_use", "id": "b", "name": "Bash", "input": {"command": "<progress>"}}]
+    log.add("progress", data={"message": {"type": "assistant", "message": {"id": "m2", "content": content}}})
+    content = [{"type": "tool_result", "tool_use_id": "b", "content": "<progress>"}]
+    log.add("progress", data={"message": {"type": "user", "message": {"content": content}}})
+    log.lines = [line.replace(f"<{place}>", half) for line in log.lines]
+    path = log.write(tmp_path)
+    found = [told(each) for each in read(path)]
+    path.write_bytes(whole_characters(path.read_bytes()))
+    assert found == [told(each) for each in read(path)]
+    assert not any(isinstance(each, Broken) for each in read(path))
+    assert ("\ufffd" in repr(found)) == (place not in ("name", "unread"))
+
+
+def told(thing: Any) -> Any:
+    """Return all that an event holds, as plain data."""
+    if isinstance(thing, (list, tuple)):
+        return [told(each) for each in thing]
+    names = [name for each in type(thing).__mro__ for name in getattr(each, "__slots__", ())]
+    return [type(thing).__name__, *(told(getattr(thing, name)) for name in names)] if names else thing
 
 
 @given(data=st.data())

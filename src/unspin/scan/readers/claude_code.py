@@ -23,7 +23,7 @@ from unspin.facts.files import absolute
 from unspin.facts.shell import read_line
 from unspin.scan.items import Began, Broken, Skipped, Used
 from unspin.scan.readers.plain import misfit
-from unspin.scan.source import Source, SourceError
+from unspin.scan.source import Source, SourceError, whole_characters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,6 +126,17 @@ _decode_told = msgspec.json.Decoder(_Told).decode
 _plain = msgspec.json.Decoder().decode
 
 
+def _line_of(data: bytes) -> _Line:
+    """Return a line decoded, half characters as none: the decoder refuses each, also in what it passes over."""
+    try:
+        return decode(data)
+    except msgspec.DecodeError:
+        whole = whole_characters(data)
+        if whole == data:
+            raise
+        return decode(whole)
+
+
 def _response_of(raw: msgspec.Raw) -> _Response:
     try:
         return _decode_response(raw)
@@ -224,16 +235,16 @@ class _Reader:
     def items(self) -> Iterator[Item]:
         out = self._out
         try:
-            for number, data in self._source.lines():
+            for number, data in self._source.raw_lines():
                 if data is None:
                     yield Broken(number, "a line that is too long to be read"), self._when
                     continue
                 if not data or data.isspace():
                     continue
                 try:
-                    line = decode(data)
+                    line = _line_of(data)
                 except (msgspec.DecodeError, RecursionError) as error:
-                    yield misfit(number, data, error), self._when
+                    yield misfit(number, whole_characters(data), error), self._when
                     continue
                 self._line(line, number)
                 if out:
