@@ -117,9 +117,9 @@ class RepeatedAction(Detector):
             laps = self.threshold
             if period == 2 and not self._is_edit_and_check():
                 laps -= 1
-            if len(tail) < period * laps or tail[-1][0] != tail[-1 - period][0]:
-                continue
             names = [each[0] for each in tail]
+            if len(tail) < period * laps or not _may_repeat(names, period, laps) or names[-1] != names[-1 - period]:
+                continue
             if _repeats(names, period, laps):
                 while len(names) >= period * (laps + 1) and _repeats(names, period, laps + 1):
                     laps += 1
@@ -131,6 +131,12 @@ class RepeatedAction(Detector):
         return len(pair) == 2 and (
             (pair[0][2] and pair[1][3] and not pair[1][2]) or (pair[1][2] and pair[0][3] and not pair[0][2])
         )
+
+
+def _may_repeat(names: list[Any], period: int, laps: int) -> bool:
+    """Tell whether the beginnings of identities repeat: only then are outputs worth reading."""
+    tail = names[-period * laps :]
+    return not any(_differ(one, other) for one, other in zip(tail, tail[period:], strict=False))
 
 
 def _repeats(names: list[Any], period: int, laps: int) -> bool:
