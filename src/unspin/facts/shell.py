@@ -737,8 +737,8 @@ class _Walk:
             if name == "printf" and operands and "%" in argv[operands[0]]:
                 operands = operands[1:]
             pieces = [piece for at in operands for piece in argv[at].replace("\\n", " ").split()]
-            raws = [text[at] for at in operands] if len(operands) == len(pieces) else pieces
-            if not any(isinstance(argv[at], Loose) for at in operands):
+            if not any(isinstance(argv[at], Loose) for at in operands):  # nor what xargs adds, which text has not
+                raws = [text[at] for at in operands] if len(operands) == len(pieces) else pieces
                 self.listed = _values(pieces, raws)
         elif name == "find":
             self.listed = _found_by(argv)
