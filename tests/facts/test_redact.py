@@ -19,6 +19,7 @@ from unspin.facts.redact import redact
         ("psql postgres://app:s3cr3t@db/x", "s3cr3t"),
         ('{"token": "abc123def456"}', "abc123def456"),
         ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "ghp_abcdefghijklmnopqrst"),
+        ("ghr_abcdefghijklmnopqrstuvwxyz0123456789", "ghr_abcdefghijklmnopqrst"),
         ("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7"),
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc", "eyJzdWIi"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END", "MIIEow"),

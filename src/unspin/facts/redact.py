@@ -9,7 +9,7 @@ _HIDDEN = "[redacted]"
 #: Words without which none of the patterns can match: most texts hold none of them.
 _TRACES = (
     "key", "token", "secret", "passw", "pwd", "bearer", "basic ", "authorization", "cookie", "credential",
-    "sk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat", "glpat-", "xox", "akia", "asia",
+    "sk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghr_", "ghs_", "ghu_", "github_pat", "glpat-", "xox", "akia", "asia",
     "aiza", "eyj", "://", "npm_", "pypi-", "hf_", "dop_", "sg.", "-----begin",
 )  # fmt: skip
 
