@@ -265,6 +265,14 @@ def test_broken_and_strange_lines(tmp_path: Path) -> None:
     assert len(results(things)) == 1
 
 
+def test_a_first_line_that_is_broken_does_not_cost_the_others(tmp_path: Path) -> None:
+    chat = Chat().user("x").model(shell("a", "ls", "Output: a"))
+    chat.entries[0] = json.dumps(chat.entries[0])[:-1]
+    things = chat.read(tmp_path)
+    assert [each.line for each in things if isinstance(each, Broken)] == [1]
+    assert len(results(things)) == 1
+
+
 def test_a_damaged_archive_is_reported(tmp_path: Path) -> None:
     whole = Chat().user("x").model(shell("a", "ls", "Output: a")).write(tmp_path / "a.jsonl")
     path = tmp_path / "b.jsonl.gz"

@@ -44,6 +44,7 @@ _FOLDER = re.compile(
     r"([^\n]{1,4000})"
 )
 _HEAD_OF_LINE = 2000
+_LOOKED_AT = 20  # lines
 
 
 def sniff(head: bytes, path: str) -> bool:
@@ -118,9 +119,11 @@ class _Reader:
 
     def _is_one_document(self) -> bool:
         try:
-            first = self._source.head().lstrip().split(b"\n", 1)[0]
+            first, *others = self._source.head().lstrip().split(b"\n", _LOOKED_AT)
         except SourceError:
             return False
+        if any(line.startswith(b'{"') and line.rstrip().endswith(b"}") for line in others):
+            return False  # lines of their own, whatever became of the first
         if not first.rstrip().endswith(b"}"):
             return True  # an object over many lines, or on one that is longer than the head
         return b'"messages"' in first and b'"$set"' not in first

@@ -62,7 +62,10 @@ def sniff(head: bytes, path: str) -> bool:
             found = _decode(line)
         except (msgspec.DecodeError, RecursionError):
             continue
-        if isinstance(found, dict) and (found.get("event") in FIELDS or _name(found) in _UNMISTAKABLE):
+        if not isinstance(found, dict):
+            continue
+        event = found.get("event")
+        if (isinstance(event, str) and event in FIELDS) or _name(found) in _UNMISTAKABLE:
             return True
     return False
 
@@ -222,8 +225,10 @@ def _usage(found: dict[str, Any]) -> Iterator[Any]:
 
 def _turn(found: dict[str, Any], **told: Any) -> Iterator[Any]:
     run, turn = found.get("run", ""), found.get("turn")
+    if isinstance(turn, float) and turn.is_integer():
+        turn = int(turn)  # as tools write it that know no other numbers
     if isinstance(turn, bool) or not isinstance(turn, (int, str)):
-        raise _Wrong(f"turn {turn!r}, expected a number or a name")
+        raise _Wrong(f"turn {turn!r}, expected a whole number or a name")
     yield ev.TurnReport(str(run), turn, **told)
 
 
