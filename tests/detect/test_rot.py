@@ -94,6 +94,43 @@ def test_tests_that_failed_before_the_first_change_are_left_out() -> None:
     assert session.rot() == []
 
 
+def test_sets_of_hundreds_are_told_apart_by_all_their_tests_in_any_order() -> None:
+    names = [f"test_{number:03}" for number in range(150)]
+
+    def ends(*turns: list[str]) -> list[str]:
+        session = Session()
+        session.edit("/p/a.py")
+        for failing in turns:
+            session.shell("pytest", "\n".join(f"FAILED test_a.py::{name} - x" for name in failing), 1)
+            session.prompt()
+        return session.rot()
+
+    assert ends(names, names[::-1])[0].startswith("Unspin: the same 150 tests fail")
+    assert ends(names, [*names[:-1], "test_other"]) == []
+    assert ends(names, names[:-1]) == []
+
+
+def test_a_turn_that_a_question_to_the_person_ended() -> None:
+    session = Session()
+    session.edit("/p/a.py")
+    session.shell("pytest", RED.format(0), 1)
+    session.prompt()
+    session.shell("pytest", RED.format(1), 1)
+    ask = events.ToolCall("AskUserQuestion", "how?", action=events.ASK)
+    session._observe(events.ToolResult(ask, "your way"), events.RoundEnd())
+    assert len(session.rot()) == 1
+
+
+def test_a_record_that_ends_ends_its_last_turn() -> None:
+    session = Session()
+    session.edit("/p/a.py")
+    for _ in range(2):
+        session.prompt()
+        session.shell("pytest", RED.format(0), 1)
+    assert session.rot() == []
+    assert [(each.rule, each.kind) for each in session.guard.close()] == [("rot", "none")]
+
+
 def test_builds_that_fail_two_turns_running() -> None:
     session = Session()
     session.edit("/p/a.ts")
@@ -112,6 +149,14 @@ def test_reported_turns() -> None:
     assert report(guard, 4) == [] and report(guard, 5) == []  # nothing fails: never
     assert report(guard, 1, "a", run="other") == []
     assert report(guard, 2, "a", run="other") == ["rot"]
+
+
+def test_reported_sets_of_a_thousand() -> None:
+    guard, names = Guard(), [f"t{number}" for number in range(1000)]
+    assert report(guard, 1, *names) == []
+    (found,) = guard.observe(events.TurnReport("r", 2, failing_tests=names[::-1]))
+    assert found.message.startswith("Unspin: the same 1000 tests fail")
+    assert report(guard, 3, *names[:-1], "another") == []
 
 
 def test_a_finding_that_returns_word_for_word() -> None:

@@ -42,6 +42,26 @@ def test_tests_run_alone_is_enough_for_rot(tmp_path: Path, name: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("event", [{"type": "x"}, ["tests_run"], 7, None])
+def test_an_event_that_is_no_text_makes_a_file_of_no_known_format(tmp_path: Path, event: Any) -> None:
+    result = scanned(tmp_path, {"event": event})
+    assert result.format == "" and result.errors == [] and result.skipped == {"file of no known format": 1}
+
+
+def test_turns_may_be_written_as_numbers_with_a_point(tmp_path: Path) -> None:
+    lines = [{"event": "tests_run", "run": "a", "turn": turn, "failing_tests": ["x"]} for turn in (1.0, 2.0)]
+    assert rules(scanned(tmp_path, *lines)) == ["rot"]
+    half = scanned(tmp_path, {"event": "tests_run", "run": "a", "turn": 1.5, "failing_tests": ["x"]})
+    assert half.errors[0]["error"] == "tests_run: turn 1.5, expected a whole number or a name"
+
+
+def test_many_runs_at_once_in_one_session(tmp_path: Path) -> None:
+    turns = [(run, turn) for turn in (1, 2) for run in range(30)]
+    lines = [{"event": "tests_run", "run": f"r{run}", "turn": turn, "failing_tests": ["x"]} for run, turn in turns]
+    result = scanned(tmp_path, {"event": "session", "session": "all"}, *lines)
+    assert len(result.sessions) == 1 and rules(result) == ["rot"] * 30
+
+
 def test_a_loop(tmp_path: Path) -> None:
     lines: list[Any] = [{"event": "session", "session": "run-7", "cwd": "/shop"}, {"event": "message", "text": "fix"}]
     for number in range(3):
@@ -62,6 +82,30 @@ def test_rounds_whose_end_nobody_wrote_end_with_the_log(tmp_path: Path) -> None:
     calls = [{"event": "tool", "edits": [{"path": "/a", "old": "x", "new": "y"}], "refused": "tool"}] * 2
     lines = [line for _ in range(3) for line in (*calls, {"event": "round_end"})]
     assert rules(scanned(tmp_path, *lines[:-1]))[0] == "rejected_edits"
+
+
+RED = "FAILED test_a.py::test_total - AssertionError: 1\n1 failed in 0.02s"
+
+
+def turn(number: int) -> list[Any]:
+    return [
+        {"event": "message", "text": "go on"},
+        {"event": "tool", "edits": [{"path": "/shop/a.py", "old": "x", "new": str(number)}]},
+        {"event": "round_end"},
+        {"event": "tool", "command": "pytest", "output": RED, "exit_code": 1},
+        {"event": "round_end"},
+    ]
+
+
+@pytest.mark.parametrize("end", [[], [{"event": "end", "how": "done"}]])
+def test_the_last_turn_ends_with_the_log(tmp_path: Path, end: list[Any]) -> None:
+    shown = []
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in [*turn(1), *turn(2), *end]))
+    result = scan(Source(str(path)), Settings(), watch=lambda thing, when, session: shown.extend(session.responses))
+    (found,) = [found for session in result.sessions for found in session.found]
+    assert (found.rule, found.count, found.event_index, found.response) == ("rot", 2, 5, "none")
+    assert [each.rule for each in shown] == ["rot"]
 
 
 def test_usage_counts_a_message_once(tmp_path: Path) -> None:

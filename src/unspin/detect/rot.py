@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from unspin.detect.detection import Noticed
     from unspin.facts.step import Step
 
-_TESTS = 400  # of one turn that are told apart
-_RUNS = 16
+_TESTS = 400  # that were red before the first change
+_RUNS = 128
 _FINDINGS = 60
 _SESSION = ""  # the run that a session's own rounds belong to
 
@@ -65,7 +65,7 @@ class Rot(Detector):
         for check in step.checks:
             if check.kind == "test" and check.outcome in (PASSED, FAILED):
                 red = [each[0] for each in step.failing if each[0] not in self.state["old"]]
-                self._now()["tests"] = sorted(red)[:_TESTS] if check.outcome == FAILED else []
+                self._now()["tests"] = _set(red if check.outcome == FAILED else [])
                 self._now()["seen"] = note(step, step.error_text)
             elif check.kind == "build" and check.outcome in (PASSED, FAILED):
                 self._now()["build"] = check.outcome
@@ -96,7 +96,7 @@ class Rot(Detector):
             run["turn"] = event.turn
         now = run["now"]
         if event.failing_tests is not None:
-            now["tests"] = sorted({digest(str(each)) for each in event.failing_tests})[:_TESTS]
+            now["tests"] = _set([digest(str(each)) for each in event.failing_tests])
         if event.build:
             now["build"] = event.build
         texts = {digest(" ".join(each.split())): each for each in event.findings}
@@ -110,9 +110,9 @@ class Rot(Detector):
         if last is None:
             return []
         found = []
-        if now["tests"] and now["tests"] == last["tests"]:
+        if now["tests"] and now["tests"][0] and now["tests"] == last["tests"]:
             now["red"] = last["red"] + 1
-            found.append(self._detection("tests", f"{about} {digest(repr(now['tests']))}", now["red"], now, last))
+            found.append(self._detection("tests", f"{about} {now['tests'][1]}", now["red"], now, last))
         if now["build"] == FAILED and last["build"] == FAILED:
             now["unbuilt"] = last["unbuilt"] + 1
             found.append(self._detection("build", f"{about} build", now["unbuilt"], now, last))
@@ -130,9 +130,15 @@ class Rot(Detector):
             f"{signal} {subject}",
             count,
             evidence([each["seen"] for each in (last, now) if each["seen"]]),
-            details={"signal": signal, "size": len(now["tests"] or ()), "text": text[:200]},
+            details={"signal": signal, "size": (now["tests"] or [0])[0], "text": text[:200]},
             quiet=True,
         )
+
+
+def _set(tests: list[str]) -> list[Any]:
+    """Return how many tests a set has, and what tells it from any other."""
+    unlike = sorted(set(tests))
+    return [len(unlike), digest(" ".join(unlike))]
 
 
 def _turn() -> dict[str, Any]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from unspin.facts.failures import FailingTest, Summary
     from unspin.facts.reading import Values
 
-_MAX_FAILING = 40  # failing tests kept of one result
+_MAX_FAILING = 400  # failing tests kept of one result: two sets are told apart by all of them
 _MAX_ERRORS = 6  # errors kept of one result
 _USAGE_LINES = 5  # a usage error says so at the top
 _NOT_STARTED = (126, 127)

@@ -33,7 +33,7 @@ _MAX_COMMANDS = 24  # commands whose passing output is remembered
 _MAX_NOISE = 12  # error-looking lines remembered of each
 _MAX_KNOWN = 128  # results whose reading is remembered: agents run the same command with the same outcome
 _MAX_KNOWN_OUTPUT = 10_000  # characters
-_MAX_RED = 120  # tests remembered as red before the first edit
+_MAX_RED = 400  # tests remembered as red before the first edit
 _MAX_UNDO = 24  # files of which it is remembered what would undo the last edit
 
 _ACKNOWLEDGING = frozenset(
@@ -148,10 +148,11 @@ class Reader:
                 if step.written():
                     self.state["edited"] = True
             if step.failing and not self.state["edited"]:
-                red.extend(each[0] for each in step.failing if each[0] not in red)
+                known = set(red)
+                red.extend(each[0] for each in step.failing if each[0] not in known)
                 del red[_MAX_RED:]
             if step.failing:
-                step.old = all(each[0] in red for each in step.failing)
+                step.old = {each[0] for each in step.failing}.issubset(red)
             self._choose_error(step)
             _sign(step, red)
             if step.noise:
@@ -272,7 +273,8 @@ def _sign(step: Step, red: list[str]) -> None:
     it: an error that is one of twelve and then one of nine is not the same failure.
     """
     if step.failing:
-        new = [each for each in step.failing if each[0] not in red] or step.failing
+        known = set(red)
+        new = [each for each in step.failing if each[0] not in known] or step.failing
         if len(new) < len(step.failing) or new[0][2]:
             step.error = new[0][2]
         step.signature = digest("\n".join(sorted(each[0] for each in new)) + "\n" + step.error)

@@ -42,7 +42,7 @@ NONE, NUDGE, BLOCK, HALT = "none", "nudge", "block", "halt"
 REFUSING = 1  # an edit of some file would be refused
 WATCHING = 2  # some rule wants to know what test files hold before they are written over
 
-_VERSION = 2
+_VERSION = 3
 _SAID = 200  # identities remembered
 _STANDING = 8
 _KEPT = 4  # lines kept for the next event that can carry one
@@ -221,6 +221,14 @@ class Guard:
         self._close_rounds()
         self._spoken()
 
+    def close(self) -> list[Response]:
+        """Take in that the session is over; return what is noticed at the end of its last turn, for the log only.
+
+        For those who read a session's record: live, a turn ends with the person's next message.
+        """
+        self.judged, self.passed = [], None
+        return self._close_rounds() + self._respond(self._notice(Message(by_person=True)), can_say=False)
+
     def observe(self, event: Event) -> list[Response]:
         """Take one event; return the responses to it, mostly none.
 
@@ -293,7 +301,8 @@ class Guard:
         self._look_at_passes(steps, found)
         responses = self._respond(found, can_say=not spoke)
         if spoke:
-            self._spoken()
+            responses += self._respond(self._notice(Message(by_person=True)), can_say=False)
+            self._spoken(told=True)
         return responses
 
     def _look_at_passes(self, steps: list[Step], found: list[Detection]) -> None:

@@ -149,6 +149,8 @@ def _feed(
             watch(thing, when, current)
     for each in sessions.values():
         each.end()
+        if watch is not None and each.responses:
+            watch(ev.RoundEnd(), each.scanned.ended, each)
 
 
 _NOTHING: list[Any] = []  # the answers to nearly every event; never changed
@@ -193,8 +195,11 @@ class Session:
             judged = self.guard.judged
             responses += self.guard.observe(ev.Opportunity())
             self.guard.judged = judged  # for those who watch: an opportunity closes no round
-        if not responses:
-            return
+        if responses:
+            self._note(responses, when)
+
+    def _note(self, responses: list[Any], when: str) -> None:
+        scanned = self.scanned
         self.responses = responses
         for each in responses:
             if each.kind in (NONE, NUDGE):
@@ -251,8 +256,9 @@ class Session:
             scanned.dollars += sign * dollars
 
     def end(self) -> None:
-        """The transcript is over."""
+        """The transcript is over, and its last turn with it: nobody's message ended that one."""
         self._largest.clear()
+        self._note(self.guard.close(), self.scanned.ended)
 
 
 def _carries(thing: Thing) -> bool:
