@@ -158,6 +158,83 @@ WRITTEN_RUNS = [
         "test\tRun pytest\t2026-02-17T01:16:48.9421833Z FAILED tests/x.py::test_a - boom\n",
         ["tests/x.py::test_a"],
     ),
+    (
+        "FAILED t/x.py::test_a[a - b] - KeyError: 'a - b'\nFAILED t/x.py::test_a[a - c] - KeyError: d[0] - e\n",
+        ["t/x.py::test_a[a - b]", "t/x.py::test_a[a - c]"],
+    ),
+    (
+        "SUBFAIL t/x.py::test_a - assert 0\nSUBFAILED[two] (i=2) t/x.py::test_a - assert 0\n",
+        ["t/x.py::test_a", "t/x.py::test_a [two] (i=2)"],
+    ),
+    (
+        '{"Time":"2026-05-06T10:00:00Z","Action":"run","Package":"a/b","Test":"TestOk"}\n'
+        '{"Action":"output","Package":"a/b","Test":"TestX","Output":"--- FAIL: TestX (0.00s)\\n"}\n'
+        '{"Action":"fail","Package":"a/b","Test":"TestX","Elapsed":0}\n{"Action":"fail","Package":"a/b","Elapsed":1}\n',
+        ["TestX"],
+    ),
+    ("✖  a/b (3ms)\n=== Failed\n=== FAIL: a/b TestX/sub (0.00s)\nDONE 2 tests, 1 failure in 0.4s\n", ["TestX/sub"]),
+    (
+        "[ERROR] com.x.FooTest.rate(String, double)[2] -- Time elapsed: 0.01 s <<< FAILURE!\n"
+        "[ERROR] com.x.FooTest.rate(String, double)[3] -- Time elapsed: 0.01 s <<< FAILURE!\n"
+        "[ERROR] Failures: \n[ERROR]   FooTest.rate:12 expected: <3>\n[ERROR]   FooTest.rate:12 expected: <4>\n",
+        ["com.x.FooTest.rate(String, double)[2]", "com.x.FooTest.rate(String, double)[3]"],
+    ),
+    (
+        "[ERROR] Failures: \n[ERROR]   FooSpec.adds two up:12 Condition not satisfied\n[ERROR]   FooTest.sum:9 no: 3:4\n",
+        ["FooSpec.adds two up", "FooTest.sum"],
+    ),
+    (
+        "There were 2 failures:\n1) adds(com.x.FooTest)\njava.lang.AssertionError: 3\n2) sub(com.x.FooTest)\n",
+        ["adds(com.x.FooTest)", "sub(com.x.FooTest)"],
+    ),
+    (
+        "Failures (1):\n  JUnit Jupiter:FooTest:adds()\n    MethodSource [className = 'com.x.FooTest']\n    => x\n",
+        ["FooTest:adds()"],
+    ),
+    (
+        "rspec './spec/a_spec.rb[1:2:1]' # Foo adds\n"
+        "An error occurred while loading ./spec/b_spec.rb.\nFailure/Error: x\n",
+        ["./spec/a_spec.rb # Foo adds", "./spec/b_spec.rb"],
+    ),
+    ("  Failed Adds [24 ms]\n  Failed Rate (de,19) [< 1 ms]\n  Passed Ok [1 ms]\n", ["Adds", "Rate (de,19)"]),
+    (
+        "  Foo.Tests test failed with 1 error(s) (0.9s)\n    /x/T.cs(12): error TESTERROR: \n"
+        "      Ns.T.Adds (4ms): Error Message: Assert.Equal() Failure\n"
+        "    /x/T.cs(15): error TESTERROR: Ns.T.Sub (1s 4ms): Error Message: x\n",
+        ["Ns.T.Adds", "Ns.T.Sub"],
+    ),
+    (
+        "failed Adds (4ms)\n  Assert.AreEqual failed.\nTest run summary: Failed! - T.dll (net9.0|x64)\n  failed: 1\n",
+        ["Adds"],
+    ),
+    ("   FAILED  Tests\\Unit\\FooTest > it adds             AssertionError\n", ["Tests\\Unit\\FooTest > it adds"]),
+    (
+        "There was 1 failure:\n\n1) FooTest::testA\nx\n--\nThere was 1 risky test:\n\n1) FooTest::testB\nNo assertions\n",
+        ["FooTest::testA"],
+    ),
+    (
+        "1/4 Test #1: ok ..........   Passed    0.00 sec\n2/4 Test #2: adds up .....***Failed    0.00 sec\n"
+        "3/4 Test #3: deep ....Subprocess aborted***Exception:   0.12 sec\n"
+        "4/4 Test #4: off .....***Not Run (Disabled)   0.00 sec\n",
+        ["adds up", "deep"],
+    ),
+    (
+        "The following tests FAILED:\n\t  2 - adds up (Failed)        unit fast\n\t 12 - deep (Timeout)\n",
+        ["adds up", "deep"],
+    ),
+    (
+        '<?xml version="1.0"?><testsuites><testsuite tests="3"><testcase classname="a.b" name="ok" time="0" />'
+        '<testcase classname="a.b" name="adds[&lt;1&gt;]"><failure message="x &gt; y">z</failure></testcase>'
+        '<testcase classname="a.b" name="last"><system-out><![CDATA[<failure>]]></system-out></testcase>'
+        + '<testcase name="more"/>' * 200
+        + "</testsuite></testsuites>",
+        ["a.b.adds[<1>]"],
+    ),
+    (
+        "<testcase\n    name='adds'\n    classname='Foo'>\n  <system-out>a</system-out>\n  <error/>\n</testcase>\n"
+        '<testcase name="ok" classname="Foo">\n</testcase>\n',
+        ["Foo.adds"],
+    ),
 ]
 
 
@@ -184,6 +261,9 @@ def test_a_runner_names_its_failing_tests(text: str, expected: list[str]) -> Non
         "1/2 demo:basic OK              0.01s\n",
         "t/a.t (Wstat: 0 Tests: 3 Failed: 0)\n",
         "#   Failed to read the file\n",
+        "failed to load the config (12ms)\n",
+        '<testcase name="fails" classname="Foo"><skipped message="no"/></testcase>\n',
+        '{"Action":"fail","Package":"a/b"}\n',
     ],
 )
 def test_a_name_or_a_linter_that_says_fail_is_no_failing_test(text: str) -> None:
@@ -342,6 +422,13 @@ OK
 FAILED (failures=1)
 Tests: 1 failed
 <testcase name=
+<testcase name="a" classname='b'><failure/></testcase>
+SUBFAIL(i=1) a.py::t - x
+{"Action":"fail","Test":"T"}
+  Failed Adds [1 ms]
+1/2 Test #1: a ...***Failed 1 sec
+JUnit Jupiter:A:b()
+FAILED  A > b
 1..2
 \x1b[31m
 \ud800""".splitlines()
@@ -382,6 +469,13 @@ ADVERSARIAL = [
     ("- " + "a " * 950 + "*** FAILED *** (\n") * 100,
     ("#   Failed test '" + "'" * 1_900 + "x\n") * 100,
     ("a" + " " * 900 + "(Wstat: )\n") * 100,
+    ("<testcase '" * 150 + "\n") * 100,
+    ("[ERROR] a" + " a" * 900 + " <<< \n") * 100,
+    ("1/2 Test #1: " + "a " * 900 + "***x\n") * 100,
+    ("x " * 900 + "(1ms): Error Message\n") * 100,
+    ("FAILED  " + "a > " * 400 + "\n") * 100,
+    ("FAILED a::t[" + "] - [" * 300 + "\n") * 100,
+    ("[ERROR] Failures:\n" + "[ERROR]   a.b " + "c " * 900 + "\n") * 100,
     "1" * 1_000_000,
     "FAILED " * 150_000,
     "_" * 1_000_000,

@@ -8,7 +8,7 @@ Lines are looked at one by one, by their beginning first and with a pattern only
 and no text raises.
 """
 
-from unspin.facts.normalise import clean_lines
+from unspin.facts.normalise import MAX_HALF, clean_lines, strip_ansi
 from unspin.facts.patterns import pattern
 
 
@@ -106,6 +106,7 @@ class _Found:
 
 # Of two places where one runner names the same tests, the fuller one counts.
 _WEAKER = (
+    ("surefire", ("surefire cases",)),
     ("pytest verbose", ("pytest summary",)),
     ("pytest header", ("pytest summary", "pytest verbose")),
     ("js mark", ("js title", "js file", "node marks")),
@@ -113,9 +114,10 @@ _WEAKER = (
     ("mocha mark", ("mocha",)),
     ("cargo block", ("cargo",)),
     ("surefire mark", ("surefire",)),
-    ("node marks", ("tap",)),
+    ("node marks", ("tap", "go")),
     ("phpunit", ("mocha",)),
     ("tap", ("perl",)),
+    ("ctest line", ("ctest",)),
 )
 
 
@@ -129,7 +131,11 @@ def failing_tests(output: str, limit: int = 200) -> list[FailingTest]:
     if not any(trace in text for trace in _TRACES):
         return []
     _read(lines, found)
+    if "<testcase" in text:
+        _read_junit(output, found)
     groups = found.groups
+    if len(groups.get("surefire mark", ())) > len(groups.get("surefire", ())):  # its list leaves parameters out
+        groups["surefire cases"] = groups.pop("surefire mark")
     for weaker, fuller in _WEAKER:
         if weaker in groups and any(group in groups for group in fuller):
             del groups[weaker]
@@ -145,38 +151,59 @@ _TRACES = (
     "FAIL", "ERROR", "Fail", "fail", "not ok", "___", "●", "✕", "✖", "×", "✗", "✘", "›", "----", "<testcase",
     "rspec ", "There w", "Error:", ") test ", ") doctest ", ") property ", "Wstat:", "TIMEOUT", "INTERRUPT",
     "UNEXPECTEDPASS", "Timeout", "SEGFAULT", "Not Run", "aborted", "ILLEGAL", "NUMERICAL", "OTHER_FAULT", "Exit code",
+    "***", "TESTERROR", "Error Message:", "JUnit Jupiter:", "JUnit Vintage:", "An error occurred while loading ",
 )  # fmt: skip
 
 _PYTEST_ID = pattern(r"(?:FAILED|ERROR) (?:collecting )?(\S+\.py(?:::\S.*)?|\S+::\S.*)$")
+_PYTEST_SUBTEST = pattern(r"SUBFAIL(?:ED)?(\[.*?\])? ?(\([^()]*\))? ?(\S+::\S.*)$")
 _PYTEST_VERBOSE = pattern(r"(\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$")
 _PYTEST_XDIST = pattern(r"\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (\S+\.py::\S.*)$")
 _PYTEST_HEADER = pattern(r"_{3,} (ERROR (?:collecting|at setup of|at teardown of) )?(\S.*?) _{3,}$")
 _UNITTEST = pattern(r"(?:FAIL|ERROR): (\S+) \(([^()]+)\)(.*)$")
 _GO = pattern(r"--- FAIL: (\S+)(?: \(\d+(?:\.\d+)?s\))?$")
+_GOTESTSUM = pattern(r"=== FAIL: \S+ (\S+)(?: \(\d+(?:\.\d+)?s\))?$")
+_GO_JSON = pattern(r'"Test":"((?:[^"\\]|\\.)*)"')
 _DEFECTS4J = pattern(r"-(?:--)? ([A-Za-z_$][\w.$]*::[\w$\[\]]+)$")
 _CARGO = pattern(r"test (\S.*?) \.\.\. FAILED(?: .*)?$")
 _CARGO_NEXTEST = pattern(r"(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT) \[ *\d+(?:\.\d+)?s\] (?:\( *\d+/\d+\) )?(\S.*)$")
+_SUREFIRE_WORDS = pattern(r"\[ERROR\] {2,4}([A-Za-z_$][\w.$]*\.[\w$]+ [^:»]{1,200}?)(?::\d+| »)(.*)$")
 _SUREFIRE = pattern(r"\[ERROR\] {2,4}([A-Za-z_$][\w.$]*(?:\.|->)[\w$]+(?:\[[^\]]*\])?)(?::\d+)?(?: (.*)|».*)?$")
 _SUREFIRE_MARK = pattern(
     r"(?:\[ERROR\] )?([A-Za-z_$][\w.$]*(?:\([\w.$]+\))?(?:\[[^\]]*\])?)"
     r" +(?:--|-|Time elapsed:) ?.*<<< (?:FAILURE|ERROR)!$"
 )
+_SUREFIRE_CASE = pattern(
+    r"(?:\[ERROR\] )?([A-Za-z_$]\S{0,400}[^<]{0,200}?) +(?:--? )?Time elapsed: .*<<< (?:FAILURE|ERROR)!$"
+)
+_JUNIT_TEXT = pattern(r"([A-Za-z_$][^()]*)\([\w.$]+\)$")
 _GRADLE = pattern(r"([A-Za-z_][\w.$]* > \S.*?) FAILED$")
-_RSPEC = pattern(r"rspec (\S+)(?: # (.*))?$")
+_RSPEC = pattern(r"rspec (?:'([^']+)'|\"([^\"]+)\"|(\S+))(?: # (.*))?$")
+_RSPEC_LOADING = pattern(r"An error occurred while loading (\S+?)\.$")
 _DOTNET = pattern(r"(?:Failed|X) ([A-Za-z_][\w.+<>]*\.[^\[]*?)(?: \[[^\]]*\])?$")
+_SHORT_TIME = r"(?:< ?)?\d{1,6}(?:[.,]\d{1,6})? ?(?:ms|s|m|h)(?: \d{1,3} ?(?:ms|s|m))*"
+_DOTNET_NAME = pattern(rf"Failed (\S.*?) \[{_SHORT_TIME}\]$")  # NUnit and MSTest print a test's own name only
+_DOTNET_PLATFORM = pattern(rf"failed (\S.*?) \({_SHORT_TIME}\)$")
+_DOTNET_TERMINAL = pattern(rf"(?:.* error TESTERROR: *)?(\S.*?) \({_SHORT_TIME}\): Error Message:")
 _NUMBERED = pattern(r"(\d{1,5})\) (\S.*)$")
 _CTEST = pattern(
     r"\d{1,6} - (\S.*?) \((?:Failed|Timeout|SEGFAULT|Not Run|"
-    r"Subprocess aborted|ILLEGAL|NUMERICAL|OTHER_FAULT|Exit code .*)\)$"
+    r"Subprocess aborted|ILLEGAL|NUMERICAL|OTHER_FAULT|Exit code .*)\)(?: {2,}\S.*)?$"
+)
+_CTEST_LINE = pattern(
+    r"\d{1,6}/\d{1,6} Test +#\d{1,6}: (\S+(?: \S+){0,20}?) \.*"
+    r"(?:(?:Subprocess|Child) aborted)?\*\*\*(?:Failed|Timeout|Exception|Not Run(?! \(Disabled)|Error)"
 )
 _EXUNIT = pattern(r"(\d{1,5})\) (test .*|doctest .*|property .*) \(([\w.]+)\)$")
 _MINITEST = pattern(r"([A-Z][\w:]*#test_\S+?)(?: \[.*\])?:$")
 _TAP = pattern(r"not ok(?: (\d{1,7}))?(?: -)? ?(.*)$")
 _DENO = pattern(r"(\S.*?) \.\.\. (?:.* )?FAILED(?: \(.*\))?$")
 _PLAYWRIGHT = pattern(r"\d{1,5}\) (?:\[[^\]]+\] › )?(\S+?\.\w+):\d+:\d+ › (.+?)[ ─]*$")
-_JUNIT_CASE = pattern(r'<testcase\b[^>]*?\bname="([^"]*)"')
-_JUNIT_CLASS = pattern(r'\bclassname="([^"]*)"')
-_JS_FILE = pattern(r"(?:FAIL|❌|❯|×) +(?:\|?[\w@/-]+\|? +)?(\S+\.(?:[cm]?[jt]sx?|vue|svelte))(?: > (.*))?$")
+_XML_TAG = pattern(r"""(?:[^>"']|"[^"]*"|'[^']*')*""")
+_XML_ATTRIBUTE = pattern(r"""\b(name|classname)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_JS_FILE = pattern(
+    r"(?:FAIL|❌|❯|×) +(?:\|?[\w@/-]+\|? +)?(\S+\.(?:[cm]?[jt]sx?|vue|svelte)(?: \([\w -]{1,40}\))?)(?: > (.*))?$"
+)
+_PEST = pattern(r"FAILED {2}(\S.*? > \S.*?)(?: {2,}\S+)?$")
 
 
 _PERL_NAMED = pattern(r"#   Failed test '(.*)'$")
@@ -197,7 +224,7 @@ def _read(lines: list[str], found: _Found) -> None:
     mocha_section = False
     phpunit_section = False
     surefire_list = False
-    testcase = ""
+    dotnet_platform = any(line.startswith(("Test run summary:", "Running tests from ")) for line in lines)
     scala_suite = ""
     perl_files: set[str] = set()
     suite = ""  # the file whose failures jest is listing
@@ -210,11 +237,16 @@ def _read(lines: list[str], found: _Found) -> None:
         first = line[0]
         if first == "F" or first == "E":
             if line.startswith(("FAILED ", "ERROR ")) and ("::" in line or ".py" in line):
-                head, _, reason = line.partition(" - ")
+                head, reason = _pytest_line(line)
                 match = _PYTEST_ID.match(head)
                 if (match and "::" in head) or (match and first == "E"):
                     id = match.group(1)
                     add("pytest summary", id, id.partition("::")[0], reason)
+                    continue
+            if line.startswith("FAILED  ") and " > " in line:
+                match = _PEST.match(line)
+                if match:
+                    add("pest", match.group(1))
                     continue
             if (line.startswith(("FAIL: ", "ERROR: ")) and line.endswith(")")) or line.startswith("FAIL: "):
                 match = _UNITTEST.match(line)
@@ -242,7 +274,7 @@ def _read(lines: list[str], found: _Found) -> None:
                     add("cargo", match.group(1))
                     continue
             if line.startswith("Failed ") and not raw.startswith("Failed"):
-                match = _DOTNET.match(line)
+                match = _DOTNET_NAME.match(line) or _DOTNET.match(line)
                 if match:
                     add("dotnet", match.group(1))
                     continue
@@ -334,12 +366,12 @@ def _read(lines: list[str], found: _Found) -> None:
                     surefire_list = True
                     continue
                 if "<<< " in line:
-                    match = _SUREFIRE_MARK.match(line)
+                    match = _SUREFIRE_CASE.match(line) or _SUREFIRE_MARK.match(line)
                     if match and "Tests run:" not in line:
                         add("surefire mark", match.group(1))
                     continue
                 if surefire_list:
-                    match = _SUREFIRE.match(line)
+                    match = _SUREFIRE_WORDS.match(line) or _SUREFIRE.match(line)
                     if match:
                         add("surefire", match.group(1), "", match.group(2) or "")
                 continue
@@ -347,23 +379,43 @@ def _read(lines: list[str], found: _Found) -> None:
             if line.startswith("rspec "):
                 match = _RSPEC.match(line)
                 if match:
-                    place, name = match.groups()
+                    place = match.group(1) or match.group(2) or match.group(3)
+                    name = match.group(4)
                     file = place.partition(":")[0].partition("[")[0]
                     add("rspec", f"{file} # {name}" if name else place, file)
                     continue
-        elif first == "<":
-            if "<testcase" in line:
-                match = _JUNIT_CASE.search(line)
+        elif first == "S":
+            if line.startswith("SUBFAIL"):
+                match = _PYTEST_SUBTEST.match(_pytest_line(line)[0])
                 if match:
-                    classname = _JUNIT_CLASS.search(line)
-                    testcase = (classname.group(1) + "." if classname else "") + match.group(1)
-                    if "<failure" in line or "<error" in line:
-                        add("junit", testcase)
-                    if line.endswith("/>") and "<failure" not in line:
-                        testcase = ""
+                    case, values, id = match.groups()
+                    add("pytest summary", " ".join(each for each in (id, case, values) if each), id.partition("::")[0])
                 continue
-            if testcase and line.startswith(("<failure", "<error")):
-                add("junit", testcase)
+        elif first == "=":
+            if line.startswith("=== FAIL: "):
+                match = _GOTESTSUM.match(line)
+                if match:
+                    add("go", match.group(1))
+                continue
+        elif first == "{":
+            if '"Action":"fail"' in line:
+                match = _GO_JSON.search(line)
+                if match:
+                    add("go", match.group(1))
+                continue
+        elif first == "J":
+            if line.startswith(("JUnit Jupiter:", "JUnit Vintage:")):
+                add("junit console", line.partition(":")[2])
+                continue
+        elif first == "A":
+            match = _RSPEC_LOADING.match(line)
+            if match:
+                add("rspec", match.group(1), match.group(1))
+                continue
+        elif first == "f" and dotnet_platform and line.startswith("failed "):
+            match = _DOTNET_PLATFORM.match(line)
+            if match:
+                add("dotnet", match.group(1))
                 continue
         elif first.isdigit():
             if line.endswith((" failing", " failing:")) and line.partition(" ")[0].isdigit():
@@ -388,21 +440,29 @@ def _read(lines: list[str], found: _Found) -> None:
                             add("minitest", minitest.group(1))
                     elif phpunit_section and "::" in name:
                         add("phpunit", name)
+                    elif phpunit_section and name.endswith(")"):
+                        if _JUNIT_TEXT.match(name):
+                            add("junit text", name)
                     elif mocha_section:
                         add("mocha", _mocha_title(lines, i, name))
+                    continue
+            if "***" in line and " Test " in line[:20]:
+                match = _CTEST_LINE.match(line)
+                if match:
+                    add("ctest line", match.group(1))
                     continue
             if "/" in line[:7] and "s" in line[-40:]:
                 match = _MESON.match(line)
                 if match:
                     add("meson", match.group(1))
                     continue
-            if " - " in line[:10] and line.endswith(")"):
+            if " - " in line[:10] and ")" in line:
                 match = _CTEST.match(line)
                 if match:
                     add("ctest", match.group(1))
                     continue
-        elif first == "T" and line.startswith("There w") and ("failure" in line or "error" in line):
-            phpunit_section = True
+        elif first == "T" and line.startswith("There w"):
+            phpunit_section = "failure" in line or "error" in line  # a risky test is none
             continue
         if line.endswith(("FAILED", "ERROR")) or "FAILED " in line or " ERROR " in line:
             if "::" in line:
@@ -431,10 +491,48 @@ def _read(lines: list[str], found: _Found) -> None:
             if match and match.group(1) not in perl_files and (match.group(2) != "0" or match.group(3) != "0"):
                 add("prove", match.group(1), match.group(1))
                 continue
+        if "): Error Message:" in line:
+            match = _DOTNET_TERMINAL.match(line)
+            if match:
+                add("dotnet", match.group(1))
+                continue
         if line.endswith(("FAILURE!", "ERROR!")):
-            match = _SUREFIRE_MARK.match(line)
+            match = _SUREFIRE_CASE.match(line) or _SUREFIRE_MARK.match(line)
             if match and "Tests run:" not in line:
                 add("surefire mark", match.group(1))
+
+
+def _pytest_line(line: str) -> tuple[str, str]:
+    """A line of pytest's summary as its test and its reason; a test's parameters may hold the dash between them."""
+    head, _, reason = line.partition(" - ")
+    while reason and "[" in head and not head.endswith("]") and "]" in reason:
+        more, _, rest = reason.partition(" - ")
+        if "]" not in more and " - " not in reason:
+            break
+        head, reason = f"{head} - {more}", rest
+    return head, reason
+
+
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
+
+
+def _read_junit(output: str, found: _Found) -> None:
+    """JUnit's XML, as reporters write it: on one line or on many, attributes in any order and quotes."""
+    if len(output) > 2 * MAX_HALF:
+        output = output[:MAX_HALF] + "\n" + output[-MAX_HALF:]
+    for part in strip_ansi(output).split("<testcase")[1:]:
+        tag = _XML_TAG.match(part)[0]  # type: ignore[index]  # it matches nothing as well
+        body = part[len(tag) + 1 :].partition("</testcase>")[0]
+        if tag.endswith("/") or "<" not in body:
+            continue
+        body = "".join(each.partition("]]>")[2] if at else each for at, each in enumerate(body.split("<![CDATA[")))
+        if "<failure" not in body and "<error" not in body:
+            continue
+        named = {key: double or single for key, double, single in _XML_ATTRIBUTE.findall(tag)}
+        id = ".".join(each for each in (named.get("classname"), named.get("name")) if each)
+        for entity, char in _ENTITIES:
+            id = id.replace(entity, char)
+        found.add("junit", id)
 
 
 def _mocha_title(lines: list[str], at: int, name: str) -> str:
