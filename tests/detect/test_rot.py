@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from driver import Client
 from unspin import Guard, events
 
@@ -138,6 +140,18 @@ def test_builds_that_fail_two_turns_running() -> None:
         session.shell("npm run build", f"src/a.ts({number + 1},1): error TS2304: Cannot find name 'x{number}'.", 2)
         session.prompt()
     assert session.rot() == ["Unspin: the build fails at the end of 2 turns running. Tell the user before going on."]
+
+
+@pytest.mark.parametrize(
+    ("command", "fires"), [("npx tsc", True), ("npx vue-tsc --noEmit", True), ("mypy src", False), ("eslint .", False)]
+)
+def test_a_compiler_is_a_build_and_other_checkers_are_none(command: str, fires: bool) -> None:
+    session = Session()
+    session.edit("/p/a.ts")
+    for _ in range(2):
+        session.shell(command, "src/a.ts(1,1): error TS2304: Cannot find name 'x'.", 2)
+        session.prompt()
+    assert bool(session.rot()) is fires
 
 
 def test_reported_turns() -> None:

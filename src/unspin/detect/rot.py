@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unspin.detect.detection import Noticed
-    from unspin.facts.step import Step
+    from unspin.facts.step import CheckResult, Step
 
 _TESTS = 400  # that were red before the first change
 _RUNS = 128
@@ -67,7 +67,7 @@ class Rot(Detector):
                 red = [each[0] for each in step.failing if each[0] not in self.state["old"]]
                 self._now()["tests"] = _set(red if check.outcome == FAILED else [])
                 self._now()["seen"] = note(step, step.error_text)
-            elif check.kind == "build" and check.outcome in (PASSED, FAILED):
+            elif _builds(check) and check.outcome in (PASSED, FAILED):
                 self._now()["build"] = check.outcome
                 self._now()["seen"] = note(step, step.error_text)
 
@@ -133,6 +133,11 @@ class Rot(Detector):
             details={"signal": signal, "size": (now["tests"] or [0])[0], "text": text[:200]},
             quiet=True,
         )
+
+
+def _builds(check: CheckResult) -> bool:
+    """Tell whether a check is a build; TypeScript's compiler is one, whether it writes files or not."""
+    return check.kind == "build" or (check.kind == "type" and any(w.endswith("tsc") for w in check.command.split()))
 
 
 def _set(tests: list[str]) -> list[Any]:
