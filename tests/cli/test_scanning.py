@@ -6,6 +6,9 @@ import csv
 import gzip
 import io
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +130,63 @@ def test_a_rule_that_is_off_here_is_off_in_the_scan(logs: Path) -> None:
     assert "failing_edits" not in run("scan", logs).output
 
 
+def test_a_file_that_is_named_twice_is_scanned_once(logs: Path) -> None:
+    one = logs / "one.jsonl"
+    found = json.loads(run("scan", logs, one, logs / "deep", logs / "*.jsonl", one, "--json").output)
+    assert (found["summary"]["files"], found["summary"]["sessions"]) == (5, 4)
+
+
+def test_a_file_that_was_named_and_is_no_transcript_could_not_be_read(logs: Path) -> None:
+    result = run("scan", logs / "one.jsonl", logs / "other.json", "--json")
+    assert result.exit_code == 3
+    (error,) = json.loads(result.output)["errors"]
+    assert error["path"].endswith("other.json") and error["error"].startswith("file of no known format; unspin reads")
+    assert run("scan", logs).exit_code == 0  # in a folder it is passed by, and counted
+    (logs / "nothing.jsonl").touch()
+    assert run("scan", logs / "nothing.jsonl").exit_code == 0
+
+
+def test_a_format_that_is_none_of_the_file_s_is_asked_about(logs: Path) -> None:
+    result = run("scan", logs / "one.jsonl", "--format", "codex")
+    assert "nothing was found in what was read as codex. Is it another format?" in result.output
+
+
+def test_a_pipe_is_told_to_be_none_of_what_is_read(logs: Path) -> None:
+    os.mkfifo(logs / "pipe")
+    result = run("scan", logs / "pipe")
+    assert result.exit_code == 3 and "a pipe, which cannot be read from its beginning again" in result.output
+
+
+def test_sessions_are_named_by_as_much_of_their_ids_as_tells_them_apart(logs: Path) -> None:
+    for number in (1, 2):
+        (logs / f"task{number}.jsonl").write_text(text(loop(f"django__django-1{number}")))
+    result = run("scan", logs / "task1.jsonl", logs / "task2.jsonl")
+    assert "  django__django-11  " in result.output and "  django__django-12  " in result.output
+
+
+def test_the_rules_of_a_session_are_told_whole(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    result = run("scan", logs / "one.jsonl")
+    assert "failing_edits 1, recurring_error 1" in result.output and "…" not in result.output
+    assert max(map(len, result.output.splitlines()[:2])) <= 60
+
+
+def test_the_evidence_of_a_session_anywhere(logs: Path) -> None:
+    assert "Evidence: unspin show run-7 logs/one.jsonl" in run("scan", "logs/one.jsonl").output
+    assert "Evidence: unspin show SESSION logs" in run("scan", "logs").output
+    shown = run("show", "run-8", logs)
+    assert shown.exit_code == 0 and "run-8" in shown.output and "run-7" not in shown.output
+    assert "TypeError: no" in shown.output
+    many = run("show", "run", logs)
+    assert many.exit_code == 1 and "3 sessions begin with run" in many.output
+    assert "no session there begins with other" in run("show", "other", logs).output
+
+
+def test_events_are_those_that_an_index_counts(logs: Path) -> None:
+    found = json.loads(run("scan", logs / "one.jsonl", "--json").output)
+    assert found["summary"]["events"] == 6 and max(each["event_index"] for each in found["detections"]) == 5
+
+
 def test_one_session_with_its_evidence(logs: Path) -> None:
     result = run("show", logs / "one.jsonl")
     assert result.exit_code == 0 and "run-7" in result.output
@@ -181,6 +241,16 @@ def test_where_a_budget_would_have_stopped_each_run(logs: Path) -> None:
     assert free["completed_steps"] == 6 and free["reason"] in ("done", "loop")
     for wrong in ("0", "-1", "nan", "inf"):
         assert run("scan", logs / "one.jsonl", "--steps", wrong).exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["scan", "show", "replay"])
+def test_who_has_seen_enough_of_it_is_no_finding(logs: Path, command: str) -> None:
+    started = [sys.executable, "-m", "unspin", command, str(logs / "one.jsonl")]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
 
 
 def test_an_interrupt_is_no_finding(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

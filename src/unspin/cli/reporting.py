@@ -472,7 +472,7 @@ class _Print:
 
     def __init__(self) -> None:
         width = min(Console().width, _WIDEST)
-        self._console = Console(highlight=False, width=width, soft_wrap=True)
+        self._console = show.Paper(highlight=False, width=width, soft_wrap=True)
         self._last = ""
 
     def session(self, name: str, *, several: bool) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 import click
+from rich.cells import cell_len
 
 from unspin import config, cost
 from unspin.cli import common, show
@@ -21,12 +23,15 @@ from unspin.cost.files import folders
 from unspin.guard import Settings
 from unspin.guard.budget import Budget, BudgetError
 from unspin.guard.settings import RULES
-from unspin.scan.formats import FORMATS
+from unspin.scan.formats import FORMATS, UNKNOWN
 from unspin.scan.scanning import Found, Result, Scanned, Summary, each_of
 from unspin.scan.source import Source, SourceError, find
 
 UNREADABLE = 3  # exit status: something could not be read
 _SHOWN_ERRORS = 10
+_SHOWN_PATHS = 3
+_SHOWN_SESSIONS = 5  # where an id is ambiguous
+_SHORTEST = 8  # characters of a session's id
 _FIELDS = (
     "path", "session", "rule", "identity", "count", "event_index", "time", "response", "file", "message", "evidence",
 )  # fmt: skip
@@ -99,6 +104,7 @@ def scan(
     """
     settings, prices = _settings(), _prices()
     sources, errors = _sources(paths, since)
+    named = {each for each in paths if os.path.isfile(os.path.expanduser(each))}
     summary = Summary()
     sessions: list[Scanned] = []
     out = _Output(form)
@@ -106,6 +112,7 @@ def scan(
     reported = limits if limits or form == "json" else None
     for result in _progress(sources, settings, prices, format, jobs, reported):
         result.sessions = [_only(each, rules) for each in result.sessions]
+        _judge_format(result, named, format)
         summary.add(result)
         errors += result.errors
         for each in result.sessions:
@@ -115,7 +122,7 @@ def scan(
     if form == "json":
         out.end(summary, errors)
     elif form is None:
-        _table(sessions, summary)
+        _table(sessions, summary, paths)
     if form != "json":
         _tell_errors(errors)
     fired = {found for found in summary.rules if found in fail_on}
@@ -138,21 +145,35 @@ def _sources(paths: tuple[str, ...], since: float | None) -> tuple[list[Source],
     given = list(paths) or folders()
     if not given:
         raise click.UsageError("no transcripts of Claude Code are on this machine: name a file or a folder to scan.")
-    sources: list[Source] = []
+    found: dict[str, Source] = {}
     errors: list[dict[str, Any]] = []
     for each in given:
         try:
-            sources += find([each], since=since or 0)
+            for source in find([each], since=since or 0):
+                found.setdefault(source.path if source.remote else os.path.realpath(source.path), source)
         except SourceError as error:
             errors.append({"path": each, "line": 0, "error": str(error)})
-    named = {os.path.realpath(each.path) for each in sources if not each.remote}
-    return [each for each in sources if not _is_part(each, named)], errors
+    return [each for each in found.values() if not _is_part(each, set(found))], errors
 
 
 def _is_part(source: Source, named: set[str]) -> bool:
     """Tell whether a subagent's file is read with its session's, which is scanned as well."""
     folder, _, name = source.path.rpartition(f"{os.sep}subagents{os.sep}")
     return bool(folder and name) and any(f"{os.path.realpath(folder)}{end}" in named for end in (".jsonl", ".jsonl.gz"))
+
+
+def _judge_format(result: Result, named: set[str], format: str) -> None:
+    """Tell where a file is not what it was given for: in a folder it is passed by, named it is an error."""
+    if result.path in named and result.skipped.pop(UNKNOWN, 0):
+        result.errors.append(
+            {
+                "path": result.path,
+                "line": 0,
+                "error": f"{UNKNOWN}; unspin reads {', '.join(FORMATS)} (--format names one)",
+            }
+        )
+    elif format and not result.errors and not any(each.events for each in result.sessions):
+        common.warn(f"{show.tilde(result.path)}: nothing was found in what was read as {format}. Is it another format?")
 
 
 def _only(scanned: Scanned, rules: tuple[str, ...]) -> Scanned:
@@ -251,19 +272,19 @@ def _harmless(value: Any) -> Any:
 # -- for people ------------------------------------------------------------------------
 
 
-def _table(sessions: list[Scanned], summary: Summary) -> None:
+def _table(sessions: list[Scanned], summary: Summary, paths: tuple[str, ...]) -> None:
     page = show.Page()
-    for each in sorted(sessions, key=lambda each: each.ended):
-        counts: dict[str, int] = {}
-        for found in each.found:
-            counts[found.rule] = counts.get(found.rule, 0) + 1
-        about = ", ".join(f"{rule} {count}" for rule, count in counts.items()) or "nothing"
-        if each.stop and each.stop["next_step"]:
-            about = f"{each.stop['reason']} after {each.stop['completed_steps']} steps; {about}"
-        name = show.clean(each.session[:8]) or show.clean(os.path.basename(each.path))
+    names = _names(sessions)
+    width = max(map(cell_len, names), default=0)
+    for each, name in sorted(zip(sessions, names, strict=True), key=lambda pair: pair[0].ended):
         spent = f"{each.tool_calls:>6,} calls  {_dollars(each.dollars):>9}"
-        head = f"{show.clean(each.ended[:10]) or '-':<10}  {name:<12}  {spent}  "
-        page.line(head, show.fit(about, max(16, page.width - len(head))))
+        head = f"{show.clean(each.ended[:10]) or '-':<10}  {name}{' ' * (width - cell_len(name))}  {spent}"
+        about = _noticed(each)
+        if cell_len(head) + 2 + len(about) <= page.width:
+            page.line(f"{head}  {about}")
+        else:
+            page.line(head)
+            page.hang("", about, indent=12)
     if sessions:
         page.line("")
     _rules(page, summary)
@@ -271,11 +292,45 @@ def _table(sessions: list[Scanned], summary: Summary) -> None:
     sums = f"{show.number(summary.sessions, 'session')} in {files}, {summary.tool_calls:,} tool calls"
     money = f", {summary.tokens:,} tokens, {'at least ' if summary.unpriced else ''}${summary.dollars:,.2f}"
     page.line(sums, money if summary.tokens else "")
-    unknown = summary.skipped.get("file of no known format", 0) + summary.skipped.get("empty file", 0)
+    unknown = summary.skipped.get(UNKNOWN, 0) + summary.skipped.get("empty file", 0)
     if unknown:
         page.line(f"{show.number(unknown, 'file')} of no known format skipped")
-    if sessions and any(each.found for each in sessions):
-        page.line(("Evidence: unspin show SESSION", "dim"))
+    noticed = [each for each in sessions if each.found]
+    if noticed:
+        page.line((f"Evidence: {_command(noticed, paths)}", "dim"))
+
+
+def _noticed(scanned: Scanned) -> str:
+    """Return how often each rule fired in a session, and where a budget would have ended it."""
+    counts: dict[str, int] = {}
+    for found in scanned.found:
+        counts[found.rule] = counts.get(found.rule, 0) + 1
+    about = ", ".join(f"{rule} {count}" for rule, count in counts.items()) or "nothing"
+    if scanned.stop and scanned.stop["next_step"]:
+        about = f"{scanned.stop['reason']} after {scanned.stop['completed_steps']} steps; {about}"
+    return about
+
+
+def _id(scanned: Scanned) -> str:
+    """Return what a session is called: its id, where it has one."""
+    return scanned.session or os.path.basename(scanned.path)
+
+
+def _names(sessions: list[Scanned]) -> list[str]:
+    """Return as much of each session's id as tells all of them apart, in the form that is shown."""
+    ids = [_id(each) for each in sessions]
+    unlike, length = len(set(ids)), _SHORTEST
+    while length < max(map(len, ids), default=0) and len({each[:length] for each in ids}) < unlike:
+        length += 1
+    return [show.clean(each[:length]) for each in ids]
+
+
+def _command(noticed: list[Scanned], paths: tuple[str, ...]) -> str:
+    """Return the command that shows the evidence: of the one session there is, else of any."""
+    one = len(noticed) == 1
+    session = shlex.quote(_id(noticed[0])) if one else "SESSION"
+    given = " ".join(map(shlex.quote, paths)) if len(paths) <= _SHOWN_PATHS else "PATH..."
+    return show.clean(f"unspin show {session} {given}".rstrip())
 
 
 def _rules(page: show.Page, summary: Summary) -> None:
@@ -317,20 +372,32 @@ def _tell_errors(errors: list[dict[str, Any]]) -> None:
 
 
 @click.command(
-    name="show", epilog=common.examples("unspin show 3eb2d320", "unspin show run.traj", "unspin show 3eb2 -r rot")
+    name="show",
+    epilog=common.examples(
+        "unspin show 3eb2d320", "unspin show run.traj", "unspin show run-7 logs/", "unspin show 3eb2 -r rot"
+    ),
 )
 @click.argument("session", metavar="SESSION|FILE")
+@click.argument("paths", nargs=-1, metavar="[PATH...]")
 @click.option("-r", "--rule", "rules", multiple=True, type=RULE, help="Only these rules.")
 @_FORMAT
 @common.JSON
-def show_session(session: str, rules: tuple[str, ...], format: str, as_json: bool) -> None:
-    """Show what was noticed in one transcript, with the evidence.
+def show_session(session: str, paths: tuple[str, ...], rules: tuple[str, ...], format: str, as_json: bool) -> None:
+    """Show what was noticed in one session, with the evidence.
 
-    SESSION is the id of one of Claude Code's sessions, or how it begins; or name any file that scan reads.
+    SESSION is a session's id, or how it begins: one of Claude Code's, or of those in PATH, which is what scan
+    takes. Or name any file that scan reads.
     """
-    sources = _meant(session)
-    results = list(each_of(sources, _settings(), prices=_prices(), format=format))
+    settings, prices = _settings(), _prices()
+    sources, errors = _sources(paths, None) if paths else (_meant(session), [])
+    results = []
+    for result in _progress(sources, settings, prices, format, None, None):
+        if paths:
+            result.sessions = [each for each in result.sessions if _id(each).startswith(session)]
+        results.append(result)
     scanned = [_only(each, rules) for result in results for each in result.sessions]
+    if paths:
+        scanned = _the_one(scanned, session)
     if as_json:
         for each in scanned:
             for found in each.found:
@@ -339,12 +406,26 @@ def show_session(session: str, rules: tuple[str, ...], format: str, as_json: boo
         page = show.Page()
         for each in scanned:
             _one(page, each)
-    errors = [error for result in results for error in result.errors]
+    errors += [error for result in results for error in result.errors]
     _tell_errors(errors)
     if not scanned and not errors:
         why = next((kind for result in results for kind in result.skipped), "no file that could be a transcript")
         common.warn(f"{show.clean(session)}: {why}")
     sys.exit(UNREADABLE if errors or not scanned else 0)
+
+
+def _the_one(scanned: list[Scanned], session: str) -> list[Scanned]:
+    """Return the session that an id, or how it begins, means: all that has its id. Raises ``Problem``."""
+    ids = {_id(each) for each in scanned}
+    if not ids:
+        raise common.Problem(f"no session there begins with {show.clean(session)}. unspin scan --all shows them.")
+    if session not in ids and len(ids) > 1:
+        some = ", ".join(show.clean(each) for each in sorted(ids)[:_SHOWN_SESSIONS])
+        more = f" and {len(ids) - _SHOWN_SESSIONS} more" if len(ids) > _SHOWN_SESSIONS else ""
+        raise common.Problem(
+            f"{len(ids)} sessions begin with {show.clean(session)}: {some}{more}. Give more of the id."
+        )
+    return [each for each in scanned if _id(each) == session] if session in ids else scanned
 
 
 def _meant(session: str) -> list[Source]:

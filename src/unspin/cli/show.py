@@ -77,11 +77,18 @@ def value(given: Any) -> str:
 # -- lines -----------------------------------------------------------------------------
 
 
+class Paper(Console):
+    """A console whose reader may go away: that ends the command as it does elsewhere (``app``), not in a failure."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Page:
     """Where lines go: as wide as the terminal, 80 columns where there is none."""
 
     def __init__(self) -> None:
-        self._console = Console(highlight=False, soft_wrap=True)
+        self._console = Paper(highlight=False, soft_wrap=True)
         self.width = max(30, self._console.width)
 
     def line(self, *parts: str | tuple[str, str]) -> None:

@@ -173,6 +173,11 @@ class Guard:
         return max(int(self._state["index"]) - 1, 0)
 
     @property
+    def events(self) -> int:
+        """How many events counted so far: messages, the main agent's results, compactions and reports of turns."""
+        return int(self._state["index"])
+
+    @property
     def armed(self) -> int:
         """What the next call has to be looked at for: ``REFUSING``, ``WATCHING``, both, or 0 for nothing.
 

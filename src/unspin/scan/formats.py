@@ -24,6 +24,8 @@ FORMATS: dict[str, str] = {
     "unspin": "unspin.scan.readers.own",
 }
 
+UNKNOWN = "file of no known format"
+
 
 class Unknown(Exception):
     """No reader knows this content; the text says what it is."""
@@ -40,7 +42,7 @@ def reader(source: Source, format: str = "") -> ModuleType:
         module = load(name)
         if module.sniff(head, source.path):
             return module
-    raise Unknown("file of no known format")
+    raise Unknown(UNKNOWN)
 
 
 def load(format: str) -> ModuleType:

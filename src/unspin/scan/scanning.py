@@ -189,7 +189,6 @@ class Session:
             scanned.messages += thing.by_person
         elif not isinstance(thing, (ev.Compaction, ev.ContextSize)):
             assert not isinstance(thing, (Began, Skipped, Broken))
-        scanned.events += 1
         responses = self.guard.observe(thing)
         if self.guard.keeps and _carries(thing) and not any(each.kind == NUDGE for each in responses):
             judged = self.guard.judged
@@ -259,6 +258,7 @@ class Session:
         """The transcript is over, and its last turn with it: nobody's message ended that one."""
         self._largest.clear()
         self._note(self.guard.close(), self.scanned.ended)
+        self.scanned.events = self.guard.events
 
 
 def _carries(thing: Thing) -> bool:

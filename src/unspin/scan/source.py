@@ -176,6 +176,12 @@ def _may_end(path: str) -> bool:
         return True  # a link to nothing: to be told of when it is opened
 
 
+def _endless(path: str) -> str:
+    """Return what a path is that would be waited for, or read for ever; empty where it is a file or nothing."""
+    mode = os.stat(path).st_mode
+    return "a pipe" if stat.S_ISFIFO(mode) else "a device" if stat.S_ISCHR(mode) else ""
+
+
 def is_candidate(name: str) -> bool:
     """Tell whether a file in a folder could be a transcript, by its name."""
     for each in _COMPRESSED:
@@ -223,6 +229,9 @@ def _remote(url: str) -> list[str]:
 
 def _raw(path: str) -> IO[bytes]:
     if "://" not in path:
+        kind = _endless(path)
+        if kind:
+            raise SourceError(f"{kind}, which cannot be read from its beginning again: write it to a file first")
         return open(path, "rb")
     try:
         return _filesystem(path).open(path, "rb")  # type: ignore[no-any-return]
