@@ -215,10 +215,11 @@ class TurnReport:
 
     ``run`` and ``turn`` say which. ``failing_tests`` are the ids of the tests that fail at
     its end, ``None`` where none were run; ``build`` is ``passed``, ``failed`` or empty;
-    ``findings`` are the texts of what reviewers objected to.
+    ``findings`` are the texts of what reviewers objected to. ``index`` is its place among the session's events,
+    from 0; the guard fills it in.
     """
 
-    __slots__ = ("build", "failing_tests", "findings", "run", "turn")
+    __slots__ = ("build", "failing_tests", "findings", "index", "run", "turn")
 
     def __init__(
         self,
@@ -234,6 +235,7 @@ class TurnReport:
         self.failing_tests = failing_tests
         self.build = build
         self.findings = tuple(findings)
+        self.index = 0
 
 
 class Opportunity:

@@ -184,4 +184,35 @@ def test_a_finding_that_returns_word_for_word() -> None:
         'Unspin: a review finding came back word for word: "No test for the empty cart". Tell the user before going on.'
     ]
     assert turn(3, "Another thing") == []
-    assert turn(4, "No test for the empty cart") == []
+    assert len(turn(4, "No test for the empty cart", "Name it better")) == 2  # gone for a while, and back
+
+
+def test_how_often_a_finding_stood_counts_turns() -> None:
+    guard = Guard()
+    found = [guard.observe(events.TurnReport("r", turn, findings=["No test"])) for turn in (1, 2, 2, 3)]
+    assert [[each.count for each in told] for told in found] == [[], [2], [], [3]]
+    assert [(each["event_index"], each["excerpt"]) for each in found[3][0].evidence] == [
+        (1, "turn 2 of r"),
+        (3, "turn 3 of r"),
+    ]
+
+
+def test_reported_tests_that_failed_before_the_first_change_are_left_out() -> None:
+    guard = Guard()
+    assert report(guard, 1, "old") == []
+    for event in (events.edit("/p/a.py", "a", "b"), events.RoundEnd()):
+        guard.observe(event)
+    assert report(guard, 2, "old") == [] and report(guard, 3, "old") == []
+    assert report(guard, 4, "old", "new") == []
+    (found,) = guard.observe(events.TurnReport("r", 5, failing_tests=["new", "old"]))
+    assert found.message.startswith("Unspin: the same 1 test fails")
+
+
+def test_a_change_by_a_subagent_is_a_change() -> None:
+    session = Session()
+    call = events.ToolCall("edit", action=events.EDIT, edits=[events.Edit("/p/a.py", "a", "b")], agent="sub")
+    session._observe(events.ToolResult(call), events.RoundEnd("sub"))
+    for _ in range(2):
+        session.shell("pytest", ONE, 1)
+        session.prompt()
+    assert len(session.rot()) == 1

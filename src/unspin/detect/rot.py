@@ -9,6 +9,7 @@ from unspin.facts.step import FAILED, PASSED, Round
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from unspin.detect.detection import Noticed
@@ -26,10 +27,10 @@ class Rot(Detector):
     A turn ends with the person's message, or where whoever runs it reports it. What counts is
     the last test run and the last build of a turn whose outcome is certain; tests that failed
     before the session's first change are left out, and no failing test is no rot. A review
-    finding that returns word for word counts where turns are reported. Logged, never said.
+    finding that returns word for word, from whichever turn, counts where turns are reported. Logged, never said.
 
-    State: ``runs``, per run the turn under way and the one before; ``old``, tests that were red before
-    the first change; ``edited``, whether there was one.
+    State: ``runs``, per run the turn under way, the one before and the findings so far; ``old``, tests that were
+    red before the first change, if there was one; ``edited``, whether there was.
     """
 
     rule = "rot"
@@ -46,22 +47,22 @@ class Rot(Detector):
             return self._report(event)
         if isinstance(event, Message):
             return self._end() if event.by_person else []
-        if isinstance(event, Round) and not event.agent:
+        if isinstance(event, Round):
             for step in event.steps:
-                self._step(step)
+                self._step(step, event.agent)
         return []
 
     # -- a session's own rounds --------------------------------------------------------
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: Step, agent: str) -> None:
         if step.refused:
             return
+        if not self.state["edited"] and step.changes and step.written():
+            self.state["edited"] = True
+        if agent:
+            return  # its checks say nothing of how the turn ends
         if not self.state["edited"]:
-            if step.changes and step.written():
-                self.state["edited"] = True
-            elif step.failing:
-                self.state["old"].update(dict.fromkeys((each[0] for each in step.failing), 1))
-                forget_oldest(self.state["old"], _TESTS)
+            self._red_before(each[0] for each in step.failing)
         for check in step.checks:
             if check.kind == "test" and check.outcome in (PASSED, FAILED):
                 red = [each[0] for each in step.failing if each[0] not in self.state["old"]]
@@ -70,6 +71,10 @@ class Rot(Detector):
             elif _builds(check) and check.outcome in (PASSED, FAILED):
                 self._now()["build"] = check.outcome
                 self._now()["seen"] = note(step, step.error_text)
+
+    def _red_before(self, tests: Iterable[str]) -> None:
+        self.state["old"].update(dict.fromkeys(tests, 1))
+        forget_oldest(self.state["old"], _TESTS)
 
     def _now(self) -> dict[str, Any]:
         run = self.state["runs"].setdefault(_SESSION, _run())
@@ -96,43 +101,55 @@ class Rot(Detector):
             run["turn"] = event.turn
         now = run["now"]
         if event.failing_tests is not None:
-            now["tests"] = _set([digest(str(each)) for each in event.failing_tests])
+            red = [digest(str(each)) for each in event.failing_tests]
+            if self.state["edited"]:
+                red = [each for each in red if each not in self.state["old"]]
+            else:
+                self._red_before(red)  # left out once a change is seen: most logs of turns hold none
+            now["tests"] = _set(red)
         if event.build:
             now["build"] = event.build
-        texts = {digest(" ".join(each.split())): each for each in event.findings}
-        now["findings"] = sorted({*now["findings"], *texts})[:_FINDINGS]
-        now["seen"] = [0, "turn", "", f"turn {event.turn} of {event.run}"[:100]]
+        now["seen"] = [event.index, "turn", "", f"turn {event.turn} of {event.run}"[:100]]
         forget_oldest(runs, _RUNS)
-        return self._compare(f"{event.run} {event.turn}", run, texts)
+        about = f"{event.run} {event.turn}"
+        return self._compare(about, run) + self._returned(about, run, event)
 
-    def _compare(self, about: str, run: dict[str, Any], texts: dict[str, str] | None = None) -> list[Detection]:
+    def _returned(self, about: str, run: dict[str, Any], event: TurnReport) -> list[Detection]:
+        """Take the turn's findings; return those that stood in a turn before, with in how many turns they did."""
+        found = []
+        for text in (" ".join(each.split()) for each in event.findings):
+            key = digest(text)
+            turn, count, seen = run["findings"].pop(key, ("", 0, None))
+            if turn == event.turn:  # of this turn already
+                run["findings"][key] = [turn, count, seen]
+                continue
+            run["findings"][key] = [event.turn, count + 1, run["now"]["seen"]]
+            if seen:
+                notes = evidence([seen, run["now"]["seen"]])
+                found.append(self._detection("finding", f"{about} {key}", count + 1, notes, text=text))
+        forget_oldest(run["findings"], _FINDINGS)
+        return found
+
+    def _compare(self, about: str, run: dict[str, Any]) -> list[Detection]:
         now, last = run["now"], run["last"]
         if last is None:
             return []
         found = []
+        notes = evidence([each["seen"] for each in (last, now) if each["seen"]])
         if now["tests"] and now["tests"][0] and now["tests"] == last["tests"]:
             now["red"] = last["red"] + 1
-            found.append(self._detection("tests", f"{about} {now['tests'][1]}", now["red"], now, last))
+            size, key = now["tests"]
+            found.append(self._detection("tests", f"{about} {key}", now["red"], notes, size=size))
         if now["build"] == FAILED and last["build"] == FAILED:
             now["unbuilt"] = last["unbuilt"] + 1
-            found.append(self._detection("build", f"{about} build", now["unbuilt"], now, last))
-        for each in texts or ():
-            if each in last["findings"]:
-                text = " ".join((texts or {})[each].split())
-                found.append(self._detection("finding", f"{about} {each}", 2, now, last, text))
+            found.append(self._detection("build", f"{about} build", now["unbuilt"], notes))
         return found
 
     def _detection(
-        self, signal: str, subject: str, count: int, now: dict[str, Any], last: dict[str, Any], text: str = ""
+        self, signal: str, subject: str, count: int, notes: list[dict[str, Any]], *, size: int = 0, text: str = ""
     ) -> Detection:
-        return Detection(
-            self.rule,
-            f"{signal} {subject}",
-            count,
-            evidence([each["seen"] for each in (last, now) if each["seen"]]),
-            details={"signal": signal, "size": (now["tests"] or [0])[0], "text": text[:200]},
-            quiet=True,
-        )
+        details = {"signal": signal, "size": size, "text": text[:200]}
+        return Detection(self.rule, f"{signal} {subject}", count, notes, details=details, quiet=True)
 
 
 def _builds(check: CheckResult) -> bool:
@@ -147,8 +164,8 @@ def _set(tests: list[str]) -> list[Any]:
 
 
 def _turn() -> dict[str, Any]:
-    return {"tests": None, "build": "", "findings": [], "red": 1, "unbuilt": 1, "seen": None}
+    return {"tests": None, "build": "", "red": 1, "unbuilt": 1, "seen": None}
 
 
 def _run() -> dict[str, Any]:
-    return {"turn": "", "now": _turn(), "last": None}
+    return {"turn": "", "now": _turn(), "last": None, "findings": {}}

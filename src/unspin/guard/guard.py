@@ -258,7 +258,7 @@ class Guard:
             self._next_index()
             return responses + self._compaction(event)
         if isinstance(event, TurnReport):
-            self._next_index()
+            event.index = self._next_index()
             return self._respond(self._notice(event), can_say=False)
         if isinstance(event, ContextSize):
             return self._respond(self._notice(event), can_say=False)
