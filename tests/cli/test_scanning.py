@@ -136,14 +136,30 @@ def test_a_file_that_is_named_twice_is_scanned_once(logs: Path) -> None:
     assert (found["summary"]["files"], found["summary"]["sessions"]) == (5, 4)
 
 
-def test_a_file_that_was_named_and_is_no_transcript_could_not_be_read(logs: Path) -> None:
-    result = run("scan", logs / "one.jsonl", logs / "other.json", "--json")
+def test_where_all_that_was_named_is_of_no_known_format_nothing_could_be_read(logs: Path) -> None:
+    result = run("scan", logs / "other.json", "--json")
     assert result.exit_code == 3
     (error,) = json.loads(result.output)["errors"]
     assert error["path"].endswith("other.json") and error["error"].startswith("file of no known format; unspin reads")
-    assert run("scan", logs).exit_code == 0  # in a folder it is passed by, and counted
     (logs / "nothing.jsonl").touch()
     assert run("scan", logs / "nothing.jsonl").exit_code == 0
+
+
+def test_one_of_no_known_format_among_others_is_passed_by_and_counted(logs: Path) -> None:
+    for given in ([logs], sorted(logs.glob("*.json*"))):  # as the shell expands a pattern
+        result = run("scan", *given)
+        assert result.exit_code == 0 and "1 file of no known format skipped" in result.output
+
+
+@pytest.mark.parametrize("name", ["run-7", "transcript.txt", "run.bak", "LICENSE.gz"])
+def test_a_folder_is_searched_by_content(logs: Path, name: str) -> None:
+    lines = text(loop()).encode()
+    (logs / "deep" / name).write_bytes(gzip.compress(lines) if name.endswith(".gz") else lines)
+    for other, content in (("setup.py", "# comment"), ("x.yaml", "[1]"), ("picture", "\0\1"), ("cut.gz", "\x1f\x8b")):
+        (logs / "deep" / other).write_text(content, encoding="latin-1")
+    (logs / "deep" / "dangling").symlink_to("nowhere")
+    found = json.loads(run("scan", logs / "deep", "--json").output)
+    assert (found["summary"]["files"], found["summary"]["sessions"], found["errors"]) == (2, 2, [])
 
 
 def test_a_format_that_is_none_of_the_file_s_is_asked_about(logs: Path) -> None:
@@ -260,3 +276,23 @@ def test_an_interrupt_is_no_finding(logs: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("unspin.cli.scanning.each_of", interrupted)
     result = run("scan", logs)
     assert result.exit_code == 130 and "interrupted" in result.output
+
+
+@pytest.mark.parametrize("end", ["", ".gz", ".zst"])
+def test_a_subagents_file_counts_once_with_its_session(tmp_path: Path, end: str) -> None:
+    pack = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}[end]
+    session = "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
+
+    def asked(uuid: str, **more: Any) -> bytes:
+        call = {"type": "tool_use", "id": f"t-{uuid}", "name": "Read", "input": {"file_path": "/a"}}
+        common = {"sessionId": session, "uuid": uuid, "parentUuid": None, "cwd": "/", "timestamp": "2026-01-01", **more}
+        result = {"type": "tool_result", "tool_use_id": f"t-{uuid}", "content": "x"}
+        said = {"type": "assistant", "message": {"id": uuid, "role": "assistant", "content": [call]}}
+        back = {"type": "user", "message": {"role": "user", "content": [result]}}
+        return "".join(json.dumps({**each, **common}) + "\n" for each in (said, back)).encode()
+
+    (tmp_path / session / "subagents").mkdir(parents=True)
+    (tmp_path / f"{session}.jsonl{end}").write_bytes(pack(asked("1")))
+    (tmp_path / session / "subagents" / f"agent-x.jsonl{end}").write_bytes(pack(asked("2", isSidechain=True)))
+    sums = json.loads(run("scan", tmp_path, "--json").output)["summary"]
+    assert (sums["files"], sums["sessions"], sums["tool_calls"], sums["events"]) == (1, 1, 2, 1)

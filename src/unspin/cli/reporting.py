@@ -24,9 +24,9 @@ from unspin.guard import HALT, Settings
 from unspin.guard.settings import MODES
 from unspin.scan import report as reporting
 from unspin.scan import timeline
-from unspin.scan.formats import FORMATS
+from unspin.scan.formats import FORMATS, find
 from unspin.scan.scanning import Result, Session, scan
-from unspin.scan.source import Source, SourceError, find, is_candidate
+from unspin.scan.source import Source, SourceError, is_candidate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from unspin.cost.files import folders
 from unspin.guard import Settings
 from unspin.guard.budget import Budget, BudgetError
 from unspin.guard.settings import RULES
-from unspin.scan.formats import FORMATS, UNKNOWN
+from unspin.scan.formats import FORMATS, UNKNOWN, find, without_parts
 from unspin.scan.scanning import Found, Result, Scanned, Summary, each_of
-from unspin.scan.source import Source, SourceError, find
+from unspin.scan.source import Source, SourceError
 
 UNREADABLE = 3  # exit status: something could not be read
 _SHOWN_ERRORS = 10
@@ -35,6 +35,7 @@ _SHORTEST = 8  # characters of a session's id
 _FIELDS = (
     "path", "session", "rule", "identity", "count", "event_index", "time", "response", "file", "message", "evidence",
 )  # fmt: skip
+_NO_FORMAT = f"{UNKNOWN}; unspin reads {', '.join(FORMATS)} (--format names one)"
 _SPANS = {"h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -104,7 +105,8 @@ def scan(
     """
     settings, prices = _settings(), _prices()
     sources, errors = _sources(paths, since)
-    named = {each for each in paths if os.path.isfile(os.path.expanduser(each))}
+    named = {os.path.expanduser(each) for each in paths if os.path.isfile(os.path.expanduser(each))}
+    strange: list[str] = []  # files that were named and are of no known format
     summary = Summary()
     sessions: list[Scanned] = []
     out = _Output(form)
@@ -112,13 +114,19 @@ def scan(
     reported = limits if limits or form == "json" else None
     for result in _progress(sources, settings, prices, format, jobs, reported):
         result.sessions = [_only(each, rules) for each in result.sessions]
-        _judge_format(result, named, format)
         summary.add(result)
         errors += result.errors
+        if UNKNOWN in result.skipped and result.path in named:
+            strange.append(result.path)
+        elif format and not result.errors and not any(each.events for each in result.sessions):
+            where = show.tilde(result.path)
+            common.warn(f"{where}: nothing was found in what was read as {format}. Is it another format?")
         for each in result.sessions:
             out.take(each)
             if form is None and (each.found or everything or limits):
                 sessions.append(each)
+    if not summary.formats and not errors:
+        errors += [{"path": each, "line": 0, "error": _NO_FORMAT} for each in strange]
     if form == "json":
         out.end(summary, errors)
     elif form is None:
@@ -153,27 +161,7 @@ def _sources(paths: tuple[str, ...], since: float | None) -> tuple[list[Source],
                 found.setdefault(source.path if source.remote else os.path.realpath(source.path), source)
         except SourceError as error:
             errors.append({"path": each, "line": 0, "error": str(error)})
-    return [each for each in found.values() if not _is_part(each, set(found))], errors
-
-
-def _is_part(source: Source, named: set[str]) -> bool:
-    """Tell whether a subagent's file is read with its session's, which is scanned as well."""
-    folder, _, name = source.path.rpartition(f"{os.sep}subagents{os.sep}")
-    return bool(folder and name) and any(f"{os.path.realpath(folder)}{end}" in named for end in (".jsonl", ".jsonl.gz"))
-
-
-def _judge_format(result: Result, named: set[str], format: str) -> None:
-    """Tell where a file is not what it was given for: in a folder it is passed by, named it is an error."""
-    if result.path in named and result.skipped.pop(UNKNOWN, 0):
-        result.errors.append(
-            {
-                "path": result.path,
-                "line": 0,
-                "error": f"{UNKNOWN}; unspin reads {', '.join(FORMATS)} (--format names one)",
-            }
-        )
-    elif format and not result.errors and not any(each.events for each in result.sessions):
-        common.warn(f"{show.tilde(result.path)}: nothing was found in what was read as {format}. Is it another format?")
+    return without_parts(found.values()), errors
 
 
 def _only(scanned: Scanned, rules: tuple[str, ...]) -> Scanned:

@@ -15,9 +15,9 @@ from unspin import config, cost
 from unspin.cli import common, show
 from unspin.guard import Settings
 from unspin.scan import labels, tuning
-from unspin.scan.formats import FORMATS
+from unspin.scan.formats import FORMATS, find, without_parts
 from unspin.scan.runs import Measured, Run, each_of
-from unspin.scan.source import Source, SourceError, find
+from unspin.scan.source import Source, SourceError
 
 _SHOWN = 5  # files, names of one kind that are told
 _SMALL = 4 << 20  # bytes that are read sooner than processes start
@@ -91,17 +91,9 @@ def tune(paths: tuple[str, ...], good: str | None, most: float, format: str, job
 
 def _sources(paths: tuple[str, ...]) -> list[Source]:
     try:
-        sources = list(find(paths))
+        return without_parts(find(paths))
     except SourceError as error:
         raise click.BadParameter(str(error), param_hint="PATH") from None
-    whole = {os.path.realpath(each.path) for each in sources if not each.remote}
-    return [each for each in sources if not _is_part(each, whole)]
-
-
-def _is_part(source: Source, whole: set[str]) -> bool:
-    """Tell whether it is a subagent's file that is read with its session's."""
-    folder, _, name = source.path.rpartition(f"{os.sep}subagents{os.sep}")
-    return bool(folder and name) and any(f"{os.path.realpath(folder)}{end}" in whole for end in (".jsonl", ".jsonl.gz"))
 
 
 def _labels(path: str) -> labels.Labels:

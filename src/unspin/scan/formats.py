@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import ModuleType
 
-from unspin.scan.source import Source
+from unspin.scan import source
+from unspin.scan.source import COMPRESSED, Source, SourceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 #: Format: the module that reads it. The order is that in which they are asked.
 FORMATS: dict[str, str] = {
@@ -31,18 +37,44 @@ class Unknown(Exception):
     """No reader knows this content; the text says what it is."""
 
 
-def reader(source: Source, format: str = "") -> ModuleType:
+def reader(given: Source, format: str = "") -> ModuleType:
     """Return the module that reads a file. Raises ``Unknown``, and ``SourceError`` where it cannot be opened."""
     if format:
         return load(format)
-    head = source.head()
+    head = given.head()
     if not head.strip():
         raise Unknown("empty file")
     for name in FORMATS:
         module = load(name)
-        if module.sniff(head, source.path):
+        if module.sniff(head, given.path):
             return module
     raise Unknown(UNKNOWN)
+
+
+def find(paths: Iterable[str], *, since: float = 0) -> Iterator[Source]:
+    """Yield the files that ``paths`` mean, as ``source.find`` does; those of a folder whatever their names."""
+    return source.find(paths, since=since, known=_is_known)
+
+
+def without_parts(sources: Iterable[Source]) -> list[Source]:
+    """Return sources without subagents' files of Claude Code that are read with their session's, given as well."""
+    found = list(sources)
+    given = {os.path.realpath(each.path) for each in found if not each.remote}
+    return [each for each in found if not _is_part(each, given)]
+
+
+def _is_part(source: Source, given: set[str]) -> bool:
+    folder, _, name = source.path.rpartition(f"{os.sep}subagents{os.sep}")
+    ends = (f".jsonl{each}" for each in ("", *COMPRESSED))
+    return bool(folder and name) and any(f"{os.path.realpath(folder)}{each}" in given for each in ends)
+
+
+def _is_known(given: Source) -> bool:
+    try:
+        reader(given)
+    except (Unknown, SourceError):
+        return False
+    return True
 
 
 def load(format: str) -> ModuleType:

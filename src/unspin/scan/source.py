@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
 LONGEST_LINE = 16 << 20  # bytes of a line that is still read
@@ -20,9 +20,20 @@ EXPANSION_FROM = 1 << 30  # ... so many bytes
 HEAD = 256 << 10  # bytes in which a format shows
 _BLOCK = 256 << 10
 
-#: How names of files end that a folder is searched for.
+#: How names end of files that could be transcripts; others in a folder are looked into.
 NAMES = (".jsonl", ".json", ".traj", ".md", ".db", ".sqlite", ".ndjson")
-_COMPRESSED = (".gz", ".zst", ".zstd")
+_FIRST = 64  # bytes
+_BEGINS = (
+    b"{",
+    b"[",
+    b"# aider",
+    b"# SpecStory",
+    b"## SpecStory",
+    b"<!--",
+    b"SQLite format 3",
+    b"Action at iteration ",
+)
+COMPRESSED = (".gz", ".zst", ".zstd")
 MARK = b"\xef\xbb\xbf"  # with which some programs begin a file in UTF-8
 _HALF, _OTHER = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # of a character, in JSON
 _LONE = re.compile(  # begins with what is to be searched for: alternatives from the start take thirty times as long
@@ -131,41 +142,58 @@ class Source:
             return 0
 
 
-def find(paths: Iterable[str], *, since: float = 0) -> Iterator[Source]:
+def find(
+    paths: Iterable[str], *, since: float = 0, known: Callable[[Source], bool] = lambda source: False
+) -> Iterator[Source]:
     """Yield the files that ``paths`` mean: themselves, those below a folder, those that a pattern fits.
 
-    ``since`` leaves out files that were last written before. Raises ``SourceError`` for a path
-    that is not there and a pattern that fits nothing.
+    ``since`` leaves out files that were last written before. ``known`` is asked about files in a folder whose names
+    do not say that they could be a transcript. Raises ``SourceError`` for a path that is not there and a pattern that
+    fits nothing.
     """
     seen: set[str] = set()
     for given in paths:
-        for path in _meant(given):
+        for path, sure in _meant(given):
             key = path if "://" in path else os.path.realpath(path)
-            if key not in seen and (since <= 0 or "://" in path or _written(path) >= since):
+            if key in seen or (since > 0 and "://" not in path and _written(path) < since):
+                continue
+            source = Source(path)
+            if sure or (_begins_like_one(source) and known(source)):
                 seen.add(key)
-                yield Source(path)
+                yield source
 
 
-def _meant(given: str) -> list[str]:
+def _meant(given: str) -> Iterable[tuple[str, bool]]:
+    """Return paths, each with whether it is to be read whatever it holds."""
     if "://" in given:
-        return _remote(given)
+        return [(each, True) for each in _remote(given)]
     given = os.path.expanduser(given)
     if os.path.isdir(given):
         return _below(given)
     if os.path.exists(given):
-        return [given]
+        return [(given, True)]
     found = sorted(glob.glob(given, recursive=True))
     if not found:
         raise SourceError(f"{given}: no such file or folder, and no file fits it as a pattern")
-    return [path for each in found for path in (_below(each) if os.path.isdir(each) else [each])]
+    return (pair for each in found for pair in (_below(each) if os.path.isdir(each) else [(each, True)]))
 
 
-def _below(folder: str) -> list[str]:
-    found = []
+def _below(folder: str) -> Iterator[tuple[str, bool]]:
     for base, folders, files in os.walk(folder):
         folders.sort()
-        found += [path for name in sorted(files) if is_candidate(name) and _may_end(path := os.path.join(base, name))]
-    return found
+        for name in sorted(files):
+            path = os.path.join(base, name)
+            if _may_end(path):
+                yield path, is_candidate(name)
+
+
+def _begins_like_one(source: Source) -> bool:
+    """Tell by a few bytes whether a file could be a transcript: folders hold many that are none."""
+    try:
+        with source.open() as stream:
+            return stream.read(_FIRST).removeprefix(MARK).lstrip().startswith(_BEGINS)
+    except (OSError, EOFError, zlib.error, SourceError):
+        return False
 
 
 def _may_end(path: str) -> bool:
@@ -183,8 +211,8 @@ def _endless(path: str) -> str:
 
 
 def is_candidate(name: str) -> bool:
-    """Tell whether a file in a folder could be a transcript, by its name."""
-    for each in _COMPRESSED:
+    """Tell whether a file could be a transcript, by its name."""
+    for each in COMPRESSED:
         name = name.removesuffix(each)
     return name.endswith(NAMES)
 

@@ -193,7 +193,7 @@ def _subagents(source: Source) -> list[Source]:
     if source.remote or f"{os.sep}subagents{os.sep}" in source.path:
         return []
     stem = source.path
-    for end in (".gz", ".zst", ".jsonl"):
+    for end in (".gz", ".zst", ".zstd", ".jsonl"):
         stem = stem.removesuffix(end)
     folder = os.path.join(stem, "subagents")
     if not os.path.isdir(folder):
