@@ -278,6 +278,31 @@ def test_ids_keep_their_numbers_and_lose_their_durations() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("printed", "output", "expected"),
+    [
+        (
+            "FAILED test_a.py::test_printed - x",
+            "_____ test_b _____\n{}\n===== short test summary info =====\nFAILED test_a.py::test_b - assert 0\n",
+            ["test_a.py::test_b"],
+        ),
+        (
+            "test fake::printed ... FAILED",
+            "---- tests::adds stdout ----\n{}\n\nfailures:\n    tests::adds\n\ntest result: FAILED. 0 passed; 1 failed;\n",
+            ["tests::adds"],
+        ),
+        ("not ok 1 - printed", "{}\n✖ adds up (0.5ms)\nℹ tests 1\nℹ fail 1\n", ["adds up"]),
+    ],
+)
+def test_what_a_test_printed_is_not_what_its_runner_says(printed: str, output: str, expected: list[str]) -> None:
+    assert ids(output.format(printed)) == ids(output.format("")) == expected
+
+
+def test_a_subtest_of_pytest_whose_values_hold_a_dash() -> None:
+    text = "SUBFAILED[a - b] (i=0, name='a - (b)') test_a.py::Unit::test_sub[c - d] - AssertionError: 0 - 1"
+    assert ids(text) == ["test_a.py::Unit::test_sub[c - d] [a - b] (i=0, name='a - (b)')"]
+
+
 def test_a_test_that_is_named_twice_counts_once() -> None:
     assert ids("--- FAIL: TestX (0.00s)\n--- FAIL: TestX (0.10s)\n") == ["TestX"]
 

@@ -112,7 +112,7 @@ _WEAKER = (
     ("js mark", ("js title", "js file", "node marks")),
     ("js title", ("js file",)),
     ("mocha mark", ("mocha",)),
-    ("cargo block", ("cargo",)),
+    ("cargo", ("cargo block",)),  # a test prints what it likes; the blocks come after all of them
     ("surefire mark", ("surefire",)),
     ("node marks", ("tap", "go")),
     ("phpunit", ("mocha",)),
@@ -155,7 +155,6 @@ _TRACES = (
 )  # fmt: skip
 
 _PYTEST_ID = pattern(r"(?:FAILED|ERROR) (?:collecting )?(\S+\.py(?:::\S.*)?|\S+::\S.*)$")
-_PYTEST_SUBTEST = pattern(r"SUBFAIL(?:ED)?(\[.*?\])? ?(\([^()]*\))? ?(\S+::\S.*)$")
 _PYTEST_VERBOSE = pattern(r"(\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$")
 _PYTEST_XDIST = pattern(r"\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (\S+\.py::\S.*)$")
 _PYTEST_HEADER = pattern(r"_{3,} (ERROR (?:collecting|at setup of|at teardown of) )?(\S.*?) _{3,}$")
@@ -221,9 +220,11 @@ _JS_RUN = ("Tests:", "Test Suites:", "Test Files ", "FAIL ", "PASS ", "RUN  v", 
 
 
 def _read(lines: list[str], found: _Found) -> None:
+    pytest_summary = False
     mocha_section = False
     phpunit_section = False
     surefire_list = False
+    node_spec = any(line.startswith("ℹ tests ") for line in lines)
     dotnet_platform = any(line.startswith(("Test run summary:", "Running tests from ")) for line in lines)
     scala_suite = ""
     perl_files: set[str] = set()
@@ -309,7 +310,7 @@ def _read(lines: list[str], found: _Found) -> None:
                     add("cargo", match.group(1).removesuffix(" - should panic"))
                     continue
         elif first == "n":
-            if line.startswith("not ok"):
+            if line.startswith("not ok") and not node_spec:
                 match = _TAP.match(line)
                 if match:
                     number, name = match.groups()
@@ -386,12 +387,17 @@ def _read(lines: list[str], found: _Found) -> None:
                     continue
         elif first == "S":
             if line.startswith("SUBFAIL"):
-                match = _PYTEST_SUBTEST.match(_pytest_line(line)[0])
-                if match:
-                    case, values, id = match.groups()
-                    add("pytest summary", " ".join(each for each in (id, case, values) if each), id.partition("::")[0])
+                given, _, id = line[: line.find(".py::") + 1].rpartition(" ")
+                id = _pytest_line(line[len(given) :].strip())[0]
+                if given and "::" in id:
+                    case = given.partition("SUBFAIL")[2].removeprefix("ED")
+                    add("pytest summary", f"{id} {case}", id.partition("::")[0])
                 continue
         elif first == "=":
+            if "short test summary info" in line and not pytest_summary:
+                pytest_summary = True
+                found.groups.pop("pytest summary", None)  # what the tests themselves printed
+                continue
             if line.startswith("=== FAIL: "):
                 match = _GOTESTSUM.match(line)
                 if match:
