@@ -790,3 +790,21 @@ def test_long_and_hostile_input_comes_to_an_end(text: str) -> None:
         error_lines,
     ):
         function(text)
+
+
+# ----------------------------------------------------------------- what a shell misses beside what a program says
+
+
+@pytest.mark.parametrize(
+    "missed",
+    ["bash: line 1: NOTE:: command not found", "zsh:1: command not found: dump_state", "sh: 1: foo: not found"],
+)
+def test_what_a_shell_did_not_find_is_the_error_only_where_nothing_else_is(missed: str) -> None:
+    """A line goes on behind a missing command, and a client's shell may miss a command of its own each time."""
+    trace = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\nKeyError: 'price'"
+    for output in (f"{missed}\n{trace}\n", f"{trace}\n{missed}\n"):
+        assert primary_error(output) == "KeyError: 'price'"
+        assert error_lines(output) == ["KeyError: 'price'"]
+        assert count_errors(output) == 1
+    assert primary_error(f"{missed}\n") == missed
+    assert error_lines(f"{missed}\nmake: *** [all] Error 127\n") == [missed]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unspin.events import SHELL, ToolResult
 from unspin.facts.diagnostics import build_stopped, compiler_error
 from unspin.facts.digest import digest
-from unspin.facts.errors import count_errors, environment_error, error_lines, primary_error
+from unspin.facts.errors import count_errors, environment_line, error_lines, misses_command, primary_error
 from unspin.facts.failures import failing_tests, summary
 from unspin.facts.files import Place, absolute, read_writes
 from unspin.facts.normalise import normalise_error
@@ -68,7 +68,7 @@ def read(step: Step, event: ToolResult, place: Place, settings: Values) -> None:
             _result(check, event, failing, read_summaries=settings["checks.read_summaries"]) for check in line.checks
         ]
     if step.failed or any(check.failed for check in step.checks) or _reports_failure(event):
-        _read_failure(step, _inside(event.output, place), failing)
+        _read_failure(step, _inside(event.output, place), failing, not_started=event.exit_code in _NOT_STARTED)
     elif any(check.outcome == PASSED for check in step.checks):
         step.noise = [digest(normalise_error(each)) for each in error_lines(event.output)]
 
@@ -215,9 +215,12 @@ def _reports_failure(event: ToolResult) -> bool:
     return "--log-failed" in command and command.lstrip().startswith("gh ") and bool(event.output.strip())
 
 
-def _read_failure(step: Step, output: str, failing: list[FailingTest]) -> None:
+def _read_failure(step: Step, output: str, failing: list[FailingTest], *, not_started: bool) -> None:
     first = primary_error(output)
     found = ([first] if first is not None else []) + error_lines(output, _MAX_ERRORS)
+    ran = bool(failing) or not all(map(misses_command, found))  # whatever else its shell did not find
+    if failing:
+        found = [each for each in found if not misses_command(each)]
     named = {digest(normalise_error(each)): redact(each.strip()[: 4 * EXCERPT])[:EXCERPT] for each in reversed(found)}
     step.errors = [[name, named[name]] for name in reversed(named)][:_MAX_ERRORS]
     if step.checks and not any(check.failed for check in step.checks) and first is not None and _is_time_out(first):
@@ -227,5 +230,6 @@ def _read_failure(step: Step, output: str, failing: list[FailingTest]) -> None:
         [digest(each.id), each.file[-EXCERPT:], digest(normalise_error(each.message)) if each.message else ""]
         for each in failing
     ]
-    started = environment_error(output) if step.failed else None
-    step.unstartable = digest(started) if started else ""
+    missing = environment_line(output) if step.failed else None
+    if missing and (not_started or not ran or not misses_command(missing)):
+        step.unstartable = digest(normalise_error(missing))

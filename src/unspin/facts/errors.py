@@ -56,6 +56,7 @@ def _data() -> _Data:
 # ---------------------------------------------------------------------------------------------- error lines
 
 _ERROR, _DETAIL, _MARK = 0, 1, 2  # an error; more about the last one; only the name of what failed
+_ASIDE = 3  # a shell misses a command: the failure only where the output tells of no other
 
 _EXCEPTION = pattern(
     r"((?:[A-Za-z_][\w$]*(?:::|[./\\]))*[A-Za-z_][\w$]*)"  # a.b.SomeError
@@ -243,6 +244,10 @@ class _Scan:
         self._read(text, lower.split("\n"))
         if self._reasons and not any(kind == _ERROR for kind, _ in self.found):
             self.found.extend((_ERROR, reason) for reason in self._reasons)
+        asides = [text for kind, text in self.found if kind == _ASIDE]
+        if asides:  # a line goes on behind a command that its shell did not find
+            others = [each for each in self.found if each[0] != _ASIDE]
+            self.found = others or [(_ERROR, text) for text in asides]
 
     def _read(self, text: str, lowers: list[str]) -> None:
         lines, hints = self._lines, self._hints
@@ -322,7 +327,7 @@ class _Scan:
             lower = line.lower()
         if _is_error(line, lower, data):
             line = with_details(self._lines, at, line)
-            self._add(_MARK if lower.startswith("ld: symbol(s) not found") else _ERROR, line)
+            self._add(_kind(line, lower), line)
             if "rror: expect(" in line or lower.endswith("equal:"):
                 self._with_diff(at)
                 self._expect_at = at
@@ -501,6 +506,12 @@ class _Scan:
         return False
 
 
+def _kind(line: str, lower: str) -> int:
+    if lower.startswith("ld: symbol(s) not found"):
+        return _MARK
+    return _ASIDE if _misses_command(line, lower) else _ERROR
+
+
 def _is_stop(body: str) -> bool:
     """A program stopped by the person or by itself is no error."""
     return body.startswith(("KeyboardInterrupt", "SystemExit", "asyncio.exceptions.CancelledError"))
@@ -606,20 +617,35 @@ def environment_error(output: str) -> str | None:
 
     Names are kept: two missing programs are two errors.
     """
+    line = environment_line(output)
+    return normalise_error(line) if line is not None else None
+
+
+def environment_line(output: str) -> str | None:
+    """The line itself that says so, as it stands there."""
     data = _data()
     for raw in clean_lines(output):
         line = raw.strip()
         if 8 <= len(line) <= 500 and _is_environment(line, line.lower(), data):
-            return normalise_error(line)
+            return line
     return None
+
+
+def misses_command(line: str) -> bool:
+    """Whether a line is a shell's word that it knows no such command."""
+    return _misses_command(line, line.lower())
+
+
+def _misses_command(line: str, lower: str) -> bool:
+    return "not found" in lower and bool(
+        lower.endswith(": command not found") or _ZSH_NOT_FOUND.match(line) or _SH_NOT_FOUND.match(line)
+    )
 
 
 def _is_environment(line: str, lower: str, data: _Data) -> bool:
     if lower.startswith(data.environment_starts) or lower in data.environment_lines:
         return True
-    if "not found" in lower and (
-        lower.endswith(": command not found") or _ZSH_NOT_FOUND.match(line) or _SH_NOT_FOUND.match(line)
-    ):
+    if _misses_command(line, lower):
         return True
     if "o such file or directory" in line:
         if "env: " in line[:15] and _ENV.match(line):
