@@ -142,6 +142,54 @@ def test_a_command_whose_output_is_not_shown(tmp_path: Path) -> None:
     assert found.untold and not found.failed, "how it ended is not told"
 
 
+@pytest.mark.parametrize(
+    ("command", "output", "failed"),
+    [
+        ("yq . a.yml", "zsh:1: command not found: yq", True),
+        ("npm run build", "> build\n> tsup src\n\nsh: line 1: tsup: command not found", True),
+        ("ls", "a.py\nzsh:1: command not found: dump_state", False),
+        ("ls", "a.py\nbash: line 4: dump_state: command not found", False),
+    ],
+)
+def test_a_shell_that_misses_what_nobody_asked_for_says_nothing_of_the_command(
+    tmp_path: Path, command: str, output: str, failed: bool
+) -> None:
+    """A client sends commands of its own behind each line, and its shell may not know them."""
+    (found,) = results(write(tmp_path, HEAD, PERSON, AGENT, shell(command, output)))
+    assert (found.failed, found.untold) == (failed, not failed)
+
+
+def test_a_folder_that_is_not_named_is_not_the_same_folder(tmp_path: Path) -> None:
+    listed = (
+        "Tool use: **list_dir**\n\n<details><summary>Listed directory undefined • **0** results</summary></details>"
+    )
+    one, other = results(write(tmp_path, HEAD, PERSON, AGENT, piece(listed), piece(listed)))
+    assert one.call.arguments != other.call.arguments
+    named = listed.replace("undefined", "src")
+    one, other = results(write(tmp_path, HEAD, PERSON, AGENT, piece(named), piece(named)))
+    assert one.call.arguments == other.call.arguments
+
+
+def test_a_patch_names_the_files_that_it_changes(tmp_path: Path) -> None:
+    patch = """Tool use: **apply_patch**
+
+<details>
+        <summary>Apply patch for src/price.py</summary>
+
+```diff
+*** Begin Patch
+*** Update File: src/price.py
+@@
+-    return units
++    return round(units)
+*** End Patch
+```
+</details>"""
+    (found,) = results(write(tmp_path, HEAD, PERSON, AGENT, piece(patch)))
+    (edit,) = found.call.edits
+    assert (edit.path, edit.old, edit.new) == ("/src/price.py", "    return units", "    return round(units)")
+
+
 def test_the_newest_files_mark_each_call(tmp_path: Path) -> None:
     marked = (
         '<tool-use data-tool-type="shell" data-tool-name="Bash"><details>\n<summary>Tool use: **Bash**</summary>\n\n'

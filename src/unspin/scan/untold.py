@@ -15,14 +15,16 @@ _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Inte
 _NOT_STARTED = re.compile(
     r"\S*(?:ba|z|da)?sh: (?:line \d+: )?"
     r"(?:.*: (?:command )?not found|syntax error.*|.*: No such file or directory|.*: Permission denied)"
+    r"|zsh:(?:\d+:)? command not found: \S+"
 )
+_MISSED = re.compile(r"(?:command not found: (\S+)|: (\S+): (?:command )?not found)$")
 
 
 def failed(command: str, output: str) -> bool:
     """Tell whether the output proves that the command failed."""
     tail = output[-_TAIL:].rstrip()
     last = tail.rpartition("\n")[2].strip()
-    if _NOT_STARTED.fullmatch(last):
+    if _NOT_STARTED.fullmatch(last) and _asked_for(last, command, output):
         return True
     if _EXCEPTION.fullmatch(last) and ("Traceback (most recent call last)" in output or 'File "' in tail):
         return True
@@ -31,3 +33,12 @@ def failed(command: str, output: str) -> bool:
         seen = summary(output)
         return bool(seen is not None and (seen.failed or seen.errors)) or bool(failing_tests(output, 1))
     return not kinds.isdisjoint(("build", "type")) and compiler_error(output)
+
+
+def _asked_for(complaint: str, command: str, output: str) -> bool:
+    """Tell whether a shell misses what the line wanted: clients send commands of their own behind it."""
+    missed = _MISSED.search(complaint)
+    if missed is None:
+        return True
+    name = missed[1] or missed[2]
+    return name in command or output.count(name) > 1

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from unspin import events as ev
 from unspin.facts.files import absolute
 from unspin.scan.items import Began, Broken, Skipped
+from unspin.scan.patches import BEGIN, edits_of
 from unspin.scan.source import Source, SourceError
 from unspin.scan.untold import failed
 
@@ -34,6 +35,7 @@ _EDITED = re.compile(
 )
 _QUOTED = re.compile(r"(?:Command: )?`([^`\n]{1,4000})`\s*")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d)?)(Z?)")
+_UNNAMED = re.compile(r"[A-Z][a-z]{1,20}(?: [a-z]{1,20})?:? undefined\b")  # it lost what was looked at
 _LOOKED = re.compile(r"(?:Listed|Read|Grep|Searched|Fetched|Found|List|Glob)\b")
 _SHELL_LANGUAGES = ("bash", "shell", "sh", "zsh", "powershell", "pwsh")
 _MOST_LINES = 60_000  # lines of one piece that are kept
@@ -217,7 +219,7 @@ class _Reader:
             tool or read.partition(" ")[0].lower(), read, action=kind, label=f"{tool} {read}".strip()[:200]
         )
         output = "" if kind == ev.NOTE else "\n".join([shown, *("\n".join(lines) for _, lines in piece.blocks)])
-        if shown.startswith("Read file: ") or not summary:
+        if shown.startswith("Read file: ") or not summary or _UNNAMED.match(about):
             call.arguments = f"{read}\0{self._number}"  # which lines were read, and what they said, is not there
         return ev.ToolResult(call, output)
 
@@ -245,14 +247,19 @@ class _Reader:
         path = absolute(found[1].strip(), "/") if found else ""
         edits = []
         for language, lines in piece.blocks[:100]:
-            if language == "diff" and path:
+            if language == "diff" and BEGIN in lines:
+                edits += edits_of("\n".join(lines))
+            elif language == "diff" and path:
                 edits.append(ev.Edit(path, *_sides(lines)))
+        for each in edits:
+            each.path = absolute(each.path, "/")
         if path and not edits:
             edits = [ev.Edit(path)]
         arguments = "\0".join([path, *(f"{each.old}\0{each.new}" for each in edits)])
         if not edits or not edits[0].new:
             arguments += f"\0{self._number}"  # what was changed is not shown
-        call = ev.ToolCall(tool or "edit", arguments, action=ev.EDIT, label=f"edit {path}".strip(), edits=edits)
+        label = f"edit {path or (edits[0].path if edits else '')}".strip()
+        call = ev.ToolCall(tool or "edit", arguments, action=ev.EDIT, label=label, edits=edits)
         return ev.ToolResult(call, "")
 
 
