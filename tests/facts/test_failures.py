@@ -307,6 +307,16 @@ def test_a_test_that_is_named_twice_counts_once() -> None:
     assert ids("--- FAIL: TestX (0.00s)\n--- FAIL: TestX (0.10s)\n") == ["TestX"]
 
 
+def test_a_heading_of_jest_itself_is_no_failing_test() -> None:
+    warning = '● Validation Warning:\n\n  Unknown option "moduleNameMapping" was found.\n\n'
+    passes = "PASS src/a.test.ts\n  ✓ adds (3 ms)\n\nTest Suites: 1 passed, 1 total\nTests:       1 passed, 1 total\n"
+    assert failing_tests(warning + passes) == []
+    fails = (
+        "FAIL src/a.test.ts\n  ✕ adds (3 ms)\n\n  ● adds\n\n    expect(1).toBe(2)\n\nTests:       1 failed, 1 total\n"
+    )
+    assert [each.id for each in failing_tests(warning + fails)] == ["adds"]
+
+
 def test_the_limit_is_kept() -> None:
     text = "".join(f"FAILED a.py::t{i} - x\n" for i in range(300))
     assert len(failing_tests(text)) == 200
@@ -361,6 +371,19 @@ SUMMARIES = [
         Summary("scalatest", 3, 1, 0, 1),
     ),
     ("Ok:                 3   \nFail:               0   \nSkipped:            1\n", Summary("meson", 3, 0, 0, 1)),
+    ("Running 3 tests using 1 worker\n\n  3 passed (21.4s)\n", Summary("playwright", 3)),
+    (
+        "  1 failed\n    [chromium] › a.spec.ts:4:7 › cart › adds\n  2 skipped\n  5 passed (1.1m)\n",
+        Summary("playwright", 5, 1, 0, 2),
+    ),
+    (
+        "Running 1 test using 1 worker\n  1) x\n  1 failed\n    [chromium] › a.spec.ts:4:7 › adds\n",
+        Summary("playwright", 0, 1),
+    ),
+    (
+        "  1 flaky\n    [chromium] › a.spec.ts:4:7 › adds\n  1 did not run\n  4 passed (812ms)\n",
+        Summary("playwright", 5, 0, 0, 1),
+    ),
     ("TAP version 14\n1..3\nok 1 - a\nok 2 - b\nnot ok 3 - c\n", Summary("tap", 2, 1)),
 ]
 
@@ -401,6 +424,7 @@ def test_the_summary_of_a_real_run(name: str, expected: Summary | None) -> None:
     [
         "",
         "all 3 tests passed\n",
+        "3 passed\n1 failed\n",
         "I saw 2 failed, 3 passed in 0.12s\n",
         "echo '=== 2 failed, 3 passed in 0.12s ==='\n",
         "Ran 3 tests in 0.001s\n",

@@ -338,6 +338,8 @@ def _read(lines: list[str], found: _Found) -> None:
                     add("js title", suite, suite)
             elif name.endswith(" › Test suite failed to run"):
                 add("js title", name.partition(" › ")[0])
+            elif name.endswith(":") and "›" not in name:
+                pass  # a heading of jest's own: "Validation Warning:", "Deprecation Warning:"
             elif name and not name.startswith(("Console", "Cannot ")) and (js_run or "›" in name):
                 add("js title", _bare(name), suite)
             continue
@@ -594,6 +596,10 @@ _MESON_COUNT = pattern(r"(Ok|Fail|Skipped|Timeout|Expected Fail|Unexpected Pass)
 _SCALATEST_SUMMARY = pattern(
     r"(?:\[info\] )?(?:\*\*\* )?Tests: succeeded (\d{1,9}), failed (\d{1,9}), canceled (\d{1,9}), ignored (\d{1,9})"
 )
+_PLAYWRIGHT_COUNT = pattern(
+    r"(\d{1,9}) (?:(failed|flaky|interrupted|skipped|did not run|passed))( \(\d[\d.]*(?:ms|s|m|h)\))?$"
+)
+_PLAYWRIGHT_RUN = pattern(r"Running \d{1,9} tests? using \d{1,6} workers?")
 _TAP_PLAN = pattern(r"1\.\.(\d{1,7})$")
 
 
@@ -608,6 +614,7 @@ def summary(output: str) -> Summary | None:
     ran = -1
     prove_tests = prove_failed = prove_broken = subtests = subtests_failed = 0
     tap_ok = tap_bad = tap_skipped = 0
+    playwright, is_playwright = Summary("playwright"), False
     for raw in lines:
         line = raw.rstrip()
         stripped = line.lstrip()
@@ -622,6 +629,10 @@ def summary(output: str) -> Summary | None:
             match = _TAP_PLAN.match(stripped)
             if match and line is stripped:
                 open_block.setdefault("tap", Summary("tap"))
+            match = _PLAYWRIGHT_COUNT.match(stripped)
+            if match:
+                _playwright(playwright, match.group(2), int(match.group(1)))
+                is_playwright = is_playwright or bool(match.group(3))
             continue
         if first == "R" and stripped.startswith("Ran "):
             match = _UNITTEST_RAN.match(stripped)
@@ -734,6 +745,8 @@ def summary(output: str) -> Summary | None:
         found.append(Summary("prove", max(subtests - subtests_failed, 0), subtests_failed))
     if "tap" in open_block and not found and tap_ok + tap_bad + tap_skipped:
         found.append(Summary("tap", tap_ok, tap_bad, 0, tap_skipped))
+    if playwright != Summary("playwright") and (is_playwright or _PLAYWRIGHT_RUN.search("\n".join(lines))):
+        found.append(playwright)
     if not found:
         return None
     last = found[-1]
@@ -851,6 +864,18 @@ def _meson(open_block: dict[str, Summary], found: list[Summary], word: str, coun
         item.skipped += count
     elif word == "Expected Fail":
         item.passed += count
+
+
+def _playwright(item: Summary, word: str, count: int) -> None:
+    """One line of Playwright's summary; a flaky test passed when it was run again."""
+    if word in ("passed", "flaky"):
+        item.passed += count
+    elif word == "failed":
+        item.failed += count
+    elif word == "interrupted":
+        item.errors += count
+    else:
+        item.skipped += count
 
 
 def _block(open_block: dict[str, Summary], found: list[Summary], runner: str, word: str, count: int) -> None:
