@@ -53,6 +53,21 @@ def test_the_same_failing_tests_at_the_end_of_two_turns() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("after", "rot"),
+    [(PASSES, 0), ("1 failed, 2 passed in 0.02s", 1), ("collected 3 items", 1), ("", 1)],
+)
+def test_a_later_run_that_says_that_all_passed_leaves_the_end_of_a_turn_open(after: str, rot: int) -> None:
+    session = Session()
+    for number in range(2):
+        session.edit("/p/a.py")
+        session.shell("pytest", RED.format(number), 1)
+        session.edit("/p/a.py")
+        session.shell("pytest | tail -3", after)
+        session.prompt()
+    assert len(session.rot()) == rot
+
+
 def test_it_is_logged_and_never_said(agent: Client) -> None:
     for number in range(2):
         agent.round(agent.edit("a.py"))

@@ -25,7 +25,8 @@ class Rot(Detector):
     """Fires when a turn ends with the same failing tests, or a failed build, as the turn before it.
 
     A turn ends with the person's message, or where whoever runs it reports it. What counts is
-    the last test run and the last build of a turn whose outcome is certain; tests that failed
+    the last test run and the last build of a turn whose outcome is certain; a later run of which
+    only the summary is known, and that is green, leaves the end of the turn open. Tests that failed
     before the session's first change are left out, and no failing test is no rot. A review
     finding that returns word for word, from whichever turn, counts where turns are reported. Logged, never said.
 
@@ -68,6 +69,8 @@ class Rot(Detector):
                 red = [each[0] for each in step.failing if each[0] not in self.state["old"]]
                 self._now()["tests"] = _set(red if check.outcome == FAILED else [])
                 self._now()["seen"] = note(step, step.error_text)
+            elif check.kind == "test" and _looks_green(check):
+                self._now()["tests"] = None
             elif _builds(check) and check.outcome in (PASSED, FAILED):
                 self._now()["build"] = check.outcome
                 self._now()["seen"] = note(step, step.error_text)
@@ -161,6 +164,11 @@ def _set(tests: list[str]) -> list[Any]:
     """Return how many tests a set has, and what tells it from any other."""
     unlike = sorted(set(tests))
     return [len(unlike), digest(" ".join(unlike))]
+
+
+def _looks_green(check: CheckResult) -> bool:
+    """Tell whether a run whose outcome nobody knows says itself that tests passed and none failed."""
+    return bool(check.counts) and check.counts[0] > 0 and check.counts[1] == 0
 
 
 def _turn() -> dict[str, Any]:
