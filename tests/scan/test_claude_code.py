@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from unspin import events as ev
 from unspin.guard import Settings
+from unspin.scan import formats
 from unspin.scan.items import Broken
 from unspin.scan.readers import claude_code
 from unspin.scan.scanning import Result, scan
@@ -130,6 +131,29 @@ def test_what_the_person_writes_while_the_turn_runs(tmp_path: Path) -> None:
     log = Transcript()
     log.add("attachment", attachment={"type": "queued_command", "prompt": "stop that", "commandMode": "prompt"})
     assert [each.text for each in read(log.write(tmp_path)) if isinstance(each, ev.Message)] == ["stop that"]
+
+
+def test_lines_that_were_glued_together_are_read_one_by_one(tmp_path: Path) -> None:
+    """Two processes wrote at once: the second object stands on the line of the first."""
+    log = Transcript()
+    log.prompt("Round the price")
+    log.call("m1", "c1", command="ls")
+    log.result("c1", "a.py")
+    log.lines[1:] = [log.lines[1] + '{"type":"summary","summary":"Round","leafUuid":"u1"}', log.lines[2] + log.lines[0]]
+    assert kinds(log.write(tmp_path)) == ["Message", "ToolResult", "RoundEnd", "Message"]
+    assert not scan(Source(str(tmp_path / "s1.jsonl")), Settings()).errors
+    log.lines[1] = log.lines[1][:-5]
+    result = scan(Source(str(log.write(tmp_path))), Settings())
+    assert [(each["line"], each["error"].startswith("no JSON: ")) for each in result.errors] == [(2, True)]
+
+
+def test_any_number_of_summaries_may_lead_a_transcript(tmp_path: Path) -> None:
+    log = Transcript()
+    log.prompt("Round the price")
+    log.lines[:0] = [
+        json.dumps({"type": "summary", "summary": "x", "leafUuid": f"u{n}"}, separators=(",", ":")) for n in range(40)
+    ]
+    assert formats.reader(Source(str(log.write(tmp_path)))) is claude_code
 
 
 def test_a_compaction(tmp_path: Path) -> None:

@@ -226,6 +226,30 @@ def test_the_older_document(tmp_path: Path, indent: int | None) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_document_whose_members_were_sorted(tmp_path: Path, indent: int | None) -> None:
+    """Tools that keep chats elsewhere write them anew: then its names stand behind all its messages."""
+    answer = {
+        "id": "m2",
+        "timestamp": "t",
+        "type": "gemini",
+        "content": "y" * 5000,
+        "toolCalls": [shell("c1", "ls", "a")],
+    }
+    document = {
+        "kind": "main",
+        "lastUpdated": "2026-03-01T10:00:09.000Z",
+        "messages": [{"id": "m1", "timestamp": "t", "type": "user", "content": "List it"}, answer],
+        "projectHash": "f" * 64,
+        "sessionId": "s-1234567890",
+    }
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(document, indent=indent))
+    assert formats.reader(Source(str(path))) is gemini
+    found = scan(Source(str(path)), Settings())
+    assert [(each.session, each.tool_calls) for each in found.sessions] == [("s-1234567890", 1)]
+
+
 def test_the_project_is_known_from_beside_the_chats(tmp_path: Path) -> None:
     chat = Chat()
     del chat.entries[1]

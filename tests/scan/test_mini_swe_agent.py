@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from unspin import events as ev
 from unspin.guard import Settings
-from unspin.scan import documents
+from unspin.scan import documents, formats
 from unspin.scan.items import Broken, Ended, Used
 from unspin.scan.readers import mini_swe_agent
 from unspin.scan.scanning import Result, scan
@@ -50,6 +50,16 @@ def write(folder: Path, messages: list[Any], info: Any = INFO, name: str = "shop
     document = {"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1"}
     path.write_text(json.dumps(document))
     return Source(str(path))
+
+
+def test_a_run_whose_patch_fills_the_head_of_its_file(tmp_path: Path) -> None:
+    large = {**INFO, "submission": "+ a line\n" * 60_000}
+    source = write(tmp_path, [*START, ran("ls"), shown("a.py")], large)
+    assert formats.reader(source) is mini_swe_agent
+    assert len(results(source)) == 1
+    elsewhere = Path(source.path).rename(tmp_path / "run.json")
+    with pytest.raises(formats.Unknown):
+        formats.reader(Source(str(elsewhere)))
 
 
 def things(source: Source, kind: Any) -> list[Any]:

@@ -22,7 +22,7 @@ from unspin.facts.digest import digest
 from unspin.facts.files import absolute
 from unspin.facts.shell import read_line
 from unspin.scan.items import Began, Broken, Skipped, Used
-from unspin.scan.readers.plain import misfit
+from unspin.scan.readers.plain import glued, misfit
 from unspin.scan.source import Source, SourceError, whole_characters
 
 TYPE_CHECKING = False
@@ -166,7 +166,8 @@ _KNOWN = frozenset(("user", "assistant", "system", "attachment", "progress"))
 
 def sniff(head: bytes, path: str) -> bool:
     """Tell whether content that begins so is such a transcript."""
-    for line in head.split(b"\n", 12)[:12]:
+    lines = [line for line in head.split(b"\n") if not line.startswith(b'{"type":"summary",')]  # any number lead a file
+    for line in lines[:12]:
         if b'"sessionId"' in line and (b'"parentUuid"' in line or b'"isSidechain"' in line or b'"uuid"' in line):
             return True
     return b'"type":"file-history-snapshot"' in head[:2000] or b'"type":"queue-operation"' in head[:2000]
@@ -244,9 +245,15 @@ class _Reader:
                 try:
                     line = _line_of(data)
                 except (msgspec.DecodeError, RecursionError) as error:
-                    yield misfit(number, whole_characters(data), error), self._when
-                    continue
-                self._line(line, number)
+                    whole = whole_characters(data)
+                    parts = glued(whole)
+                    if not parts:
+                        yield misfit(number, whole, error), self._when
+                        continue
+                    for part in parts:
+                        self._part(part, number)
+                else:
+                    self._line(line, number)
                 if out:
                     yield from out
                     out.clear()
@@ -258,6 +265,15 @@ class _Reader:
 
     def _put(self, thing: Thing) -> None:
         self._out.append((thing, self._when))
+
+    def _part(self, data: bytes, number: int) -> None:
+        """Take one of several objects of a line."""
+        try:
+            line = decode(data)
+        except (msgspec.DecodeError, RecursionError) as error:
+            self._put(misfit(number, data, error))
+        else:
+            self._line(line, number)
 
     def _line(self, line: _Line, number: int) -> None:
         kind = line.type

@@ -45,11 +45,18 @@ _FOLDER = re.compile(
 )
 _HEAD_OF_LINE = 2000
 _LOOKED_AT = 20  # lines
+# One document whose members were sorted: its name stands behind its messages.
+_SORTED = re.compile(
+    rb'\s*\{\s*(?:"directories":\s*\[[^\]]{0,1000}\],\s*)?"kind":\s*"(?:main|subagent)",'
+    rb'\s*"lastUpdated":\s*"[^"]{0,40}",\s*"messages":\s*\['
+)
 
 
 def sniff(head: bytes, path: str) -> bool:
     """Tell whether content that begins so is such a chat."""
-    return b'"projectHash"' in head[:_HEAD_OF_LINE] and b'"sessionId"' in head[:_HEAD_OF_LINE]
+    if b'"projectHash"' in head[:_HEAD_OF_LINE] and b'"sessionId"' in head[:_HEAD_OF_LINE]:
+        return True
+    return _SORTED.match(head) is not None and b'"gemini"' in head
 
 
 def read(source: Source) -> Iterator[Item]:

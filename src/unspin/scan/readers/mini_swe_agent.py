@@ -41,12 +41,19 @@ _SAID = ("The user added a new task:", "Interrupted by user", "Temporarily inter
 _MOST_CALLS = 200  # commands of one response
 
 
+# A patch so large that nothing else of the file shows in its head.
+_SUBMITTED = re.compile(rb'\s*\{\s*"info":\s*\{\s*"exit_status":\s*"[^"]{0,80}",\s*"submission":\s*"')
+
+
 def sniff(head: bytes, path: str) -> bool:
     """Tell whether content that begins so is such a trajectory."""
     if head.lstrip()[:1] != b"{":
         return False
     return (
-        b'"mini_version"' in head or b'"mini-swe-agent-1' in head or (b"<returncode>" in head and b'"messages"' in head)
+        b'"mini_version"' in head
+        or b'"mini-swe-agent-1' in head
+        or (b"<returncode>" in head and b'"messages"' in head)
+        or (_SUBMITTED.match(head) is not None and os.path.basename(path).partition(".traj.json")[1] != "")
     )
 
 
