@@ -130,6 +130,43 @@ def test_what_runs_before_the_check_or_changes_nothing_is_no_matter(project: Cli
     assert [each.working for each in taken(project)] == [True]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest && echo '{}' > conf.json",
+        "echo '{}' > conf.json && pytest",
+        "echo done > notes.md; pytest",
+        "cp -f a.csv b.csv && pytest",
+        "pytest > log.txt && echo '{}' > conf.json",
+        "pytest && rm -rf data/",
+        "pytest && echo x | tee words.txt",
+    ],
+)
+def test_data_written_by_another_command_of_the_checks_own_line(project: Client, command: str) -> None:
+    project.round(project.bash(command, PASSES))
+    assert [(each.working, each.why) for each in taken(project)] == [(False, "the same round also changed files")]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest > log.txt 2>&1",
+        "(cd sub; pytest) > log.txt",
+        "{ pytest; } >> log.txt",
+        "set -o pipefail; pytest | tee log.txt",
+        "set -o pipefail && pytest 2>&1 | tee log.txt",
+        "if true; then pytest; fi > log.txt",
+        "rm -f test.db && pytest",
+    ],
+)
+def test_the_checks_own_log_and_clearing_away_before_it_are_no_edits(project: Client, command: str) -> None:
+    (project.project / "sub").mkdir()
+    project.round(project.bash(command, PASSES))
+    assert [each.working for each in taken(project)] in ([True], [])
+    project.round(project.bash("pytest > log.txt", PASSES))
+    assert taken(project)[-1].working
+
+
 @pytest.mark.parametrize("command", ["git checkout -- a.py", "git restore a.py", "git checkout other", "git stash pop"])
 def test_files_put_back_in_the_checks_own_round(project: Client, command: str) -> None:
     project.round(project.bash("pytest", PASSES), project.bash(command))

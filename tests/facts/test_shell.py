@@ -29,6 +29,26 @@ def test_the_status_of_a_line_says_of_a_check_what_the_shell_lets_through(comman
     assert [[check.kind, check.on_zero, check.on_nonzero] for check in line.checks] == expected
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "set -o pipefail && pytest {} | tail -3",
+        "pytest && npm run build {} | tail -3",
+        "pytest || make {} | tail",
+        "make {} | tail && pytest {} | tail",
+        "cd sub && make && pytest {} | tail || echo no {} | cat",
+        "make | cat && pytest {} | tail | wc",
+        "cd sub && make {} | tail; pytest",
+        "set -o pipefail; cd sub && pytest -q {} | tee log.txt",
+    ],
+)
+def test_a_pipe_binds_tighter_than_and_with_a_redirect_before_it_too(command):
+    plain, redirected = read_line(command.format(*[""] * 2)), read_line(command.format(*["2>&1"] * 2))
+    assert redirected.checks == plain.checks
+    assert redirected.writes == plain.writes
+    assert redirected.cwd == plain.cwd
+
+
 @pytest.mark.parametrize(("command", "kind"), cases("kinds"))
 def test_a_runner_is_known_as_the_kind_of_check_it_is(command, kind):
     line = read_line(command)

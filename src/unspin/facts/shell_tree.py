@@ -131,15 +131,7 @@ class Builder:
         if kind == "list":
             return self.and_or(node, depth)
         if kind == "pipeline":
-            result = Part("pipe")
-            for child in node.children:
-                if child.is_named:
-                    part = self.part(child, depth + 1)
-                    if part is not None:
-                        result.parts.extend(part.parts if part.kind == "pipe" and not part.redirects else [part])
-            if len(result.parts) == 1:
-                return result.parts[0]
-            return result
+            return self.pipeline(node, depth)
         if kind == "redirected_statement":
             return self.redirected(node, depth)
         if kind == "negated_command":
@@ -238,6 +230,21 @@ class Builder:
                     continue
                 self.append(result, operator, part)
         return result
+
+    def pipeline(self, node: Any, depth: int) -> Part:
+        """A pipe binds tighter than `&&`, whatever the parser says of `a && b 2>&1 | c`."""
+        result, pipe, operator = Part("andor"), Part("pipe"), ""
+        for child in node.children:
+            part = self.part(child, depth + 1) if child.is_named else None
+            if part is None:
+                continue
+            for place, inner in enumerate(part.parts if part.kind == "andor" else [part]):
+                if place:
+                    self.append(result, operator, _alone(pipe))
+                    pipe, operator = Part("pipe"), part.ops[place]
+                pipe.parts.extend(inner.parts if inner.kind == "pipe" and not inner.redirects else [inner])
+        self.append(result, operator, _alone(pipe))
+        return _alone(result)
 
     @staticmethod
     def append(result: Part, operator: str, part: Part) -> None:
@@ -490,6 +497,11 @@ class Builder:
                 part.subs.append(sub)
             elif top.child_count:
                 stack.extend(reversed(top.children))
+
+
+def _alone(part: Part) -> Part:
+    """A list or pipe of one command is that command."""
+    return part.parts[0] if len(part.parts) == 1 else part
 
 
 def _last(part: Part) -> Part:
