@@ -221,6 +221,7 @@ def read_writes(event: ToolResult, line: Line, place: Place) -> list[FileChange]
             shell=True,
             after=call.hashes.get(path, ""),
         )
+        change.beside = write.beside
         if write.script and write.how == "sed -i":
             change.swap = swap_by_sed(write.script)
             change.probe = "debug" if shows_only_by_sed(write.script) else ""

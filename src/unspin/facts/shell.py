@@ -353,6 +353,9 @@ class _Walk:
             for inner in part.parts:
                 self.walk(inner, inside)
         part.hi = len(self.checks)
+        if part.hi > part.lo:
+            for write in part.written:
+                write.beside = True
 
     def andor(self, part: Part, scope: _Scope) -> None:
         held, held_unsure = scope.condition, scope.unsure
@@ -390,7 +393,11 @@ class _Walk:
                 inside.text = self.printed
                 inside.values = {**scope.values, "{}": self.listed}
             self.printed, self.listed = "", ()
+            fed, first = len(self.checks) > part.lo, len(self.writes)
             self.walk(inner, inside)
+            if fed:
+                for write in self.writes[first:]:
+                    write.beside = write.beside or write.how in ("redirect", "append", "tee")
 
     def branch(self, part: Part, scope: _Scope) -> None:
         self.redirects(part, scope, scope)
@@ -844,6 +851,7 @@ class _Walk:
             for write in _resolved(raw, scope, ()):
                 write.path = _joined(scope.cwd, write.path)
                 write.covers = tuple(_rejoined(scope.cwd, each) for each in write.covers)
+                part.written.append(write)
                 self.add(write)
                 if content and write.path and len(self.texts) < MAX_COMMANDS:
                     self.texts[write.path] = content
@@ -863,6 +871,7 @@ class _Walk:
         self.followed = len(self.checks)
 
     def add(self, write: Write) -> None:
+        write.beside = write.change == "delete" and not self.checks
         if len(self.writes) < MAX_WRITES:
             self.writes.append(write)
 

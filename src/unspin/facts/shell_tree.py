@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from .writes import Write
+
 MAX_LINE = 64 * 1024
 MAX_DEPTH = 40
 MAX_PARTS = 3000  # a line with more simple commands is unknown as a whole
@@ -46,6 +48,7 @@ class Part:
         "sure_after",
         "text",
         "words",
+        "written",
     )
 
     def __init__(self, kind: str, parts: list[Part] | None = None) -> None:
@@ -65,6 +68,7 @@ class Part:
         # filled by the walk
         self.lo = self.hi = 0  # the checks inside, by number
         self.check = -1
+        self.written: list[Write] = []  # by its redirects
         self.inner: Part | None = None
         self.errexit = False
         self.pipefail = False

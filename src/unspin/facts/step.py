@@ -117,6 +117,7 @@ class FileChange(Late):
     one edit took away and another brought back can be told (``test_changes.still_lost``).
     ``gone`` holds names that the change took out of the file, ``mentions`` names on the
     lines of a test that were removed or altered. ``swap`` holds digests of what it did and of what would undo it;
+    ``beside`` marks what a check of the same line prints into, and what was cleared away before one.
     ``probe`` is ``undo`` where it takes the last change of that file back, ``debug`` where it only puts lines in or
     out that show something: neither is an attempt.
     """
@@ -124,6 +125,7 @@ class FileChange(Late):
     __slots__ = (
         "after",
         "before",
+        "beside",
         "came",
         "change",
         "gone",
@@ -166,6 +168,7 @@ class FileChange(Late):
         self.gone = gone or []
         self.mentions = mentions or []
         self.swap: list[str] = []
+        self.beside = False
         self.probe = ""
 
 

@@ -25,7 +25,7 @@ class Glob(str):
 class Write:
     """A file that a shell line changes. All strings; "" where it cannot be known."""
 
-    __slots__ = ("change", "covers", "how", "path", "script", "source", "text")
+    __slots__ = ("beside", "change", "covers", "how", "path", "script", "source", "text")
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class Write:
         self.text = text[:MAX_TEXT]  # the new content where it stands in the line
         self.script = script[:MAX_TEXT]  # the expressions of sed or perl
         self.source = source  # what `cp` or `mv` puts there, as written
+        self.beside = False  # takes what a check prints, or clears away before one: the check itself edits nothing
         self.covers = covers  # patterns of the files that it may be; with a slash at the end, a folder
 
     def __repr__(self) -> str:

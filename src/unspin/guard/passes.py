@@ -42,7 +42,7 @@ SUBAGENT = "a subagent may have changed files meanwhile"
 UNSURE = (SAME_ROUND, SAME_ROUND_PERHAPS, AFTER_IT, SUBAGENT)
 
 _MOST_RED = 8
-_OUTPUTS = ("data", "doc", "scratch")  # what a check's own line may write: its log
+_OUTPUTS = ("data", "doc", "scratch")  # what a check may print into, or have cleared away before it
 _STRENGTH = ("test", "build", "type", "run", "lint")  # what counts where several passed
 
 
@@ -89,9 +89,9 @@ def may_change_files(step: Step) -> bool:
     return any(not each.refused for each in step.changes) or (not step.refused and step.opaque)
 
 
-def _counts(change: FileChange, *, own: bool) -> bool:
+def _counts(change: FileChange) -> bool:
     """Tell whether a change of the round makes the tree another than the check saw: its own log does not."""
-    return change.role not in (_OUTPUTS if own else ("scratch",))
+    return change.role not in (_OUTPUTS if change.beside else ("scratch",))
 
 
 def _why_not(
@@ -101,7 +101,7 @@ def _why_not(
         return TAMPERED
     if any(each.failed and each.kind != "lint" for step in steps for each in step.checks):
         return "another check of the same round failed"
-    if any(_counts(change, own=step is own) for step in steps for change in step.changes if not change.refused):
+    if any(_counts(change) for step in steps for change in step.changes if not change.refused):
         return SAME_ROUND
     if any((step.opaque or step.action == AGENT) and not step.refused for step in steps if step is not own):
         return SAME_ROUND_PERHAPS
