@@ -71,6 +71,19 @@ def test_a_hidden_outcome_makes_none(project: Client, command: str) -> None:
     assert taken(project) == []
 
 
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("go test ./...", "?   \texample.com/a\t[no test files]"),
+        ("npx jest --passWithNoTests", "No tests found, exiting with code 0"),
+        ("npm test", "> shop@1.0.0 test\n> echo 'Error: no test specified'\n\nError: no test specified"),
+    ],
+)
+def test_a_run_of_no_tests_proves_nothing(project: Client, command: str, output: str) -> None:
+    project.round(project.bash(command, output))
+    assert not any(each.working for each in taken(project))
+
+
 def test_a_summary_that_is_read_is_no_honest_pass(agent: Client) -> None:
     agent.checkpoints = True
     (agent.project / "unspin.toml").write_text("[checks]\nread_summaries = true\n")

@@ -341,6 +341,15 @@ SUMMARIES = [
     ("# tests 4\n# pass 3\n# fail 1\n# cancelled 0\n# skipped 0\n", Summary("node", 3, 1)),
     ("ok  \texample.com/a\t0.01s\nFAIL\texample.com/b\t0.02s\n", Summary("go", 1, 1)),
     ("ok  \texample.com/a\t(cached)\nok  \texample.com/b\t0.02s\n", Summary("go", 2)),
+    ("?   \texample.com/a\t[no test files]\n", Summary("go")),
+    ("?   \texample.com/a\t[no test files]\nok  \texample.com/b\t0.02s\n", Summary("go", 1)),
+    ("ok  \texample.com/a\t0.01s [no tests to run]\n", Summary("go")),
+    ("No tests found, exiting with code 0\n", Summary("none")),
+    ("No test files found, exiting with code 0\n", Summary("none")),
+    ("[INFO] No tests to run.\n[INFO] BUILD SUCCESS\n", Summary("none")),
+    ("No tests were found!!!\n", Summary("none")),
+    ("> echo 'Error: no test specified'\n\nError: no test specified\n", Summary("none")),
+    ("No tests executed!\nOK (3 tests, 5 assertions)\n", Summary("phpunit", 3)),
     (
         "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured\n"
         "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured\n",

@@ -573,6 +573,11 @@ _UNITTEST_END = pattern(r"(OK|FAILED)(?: \(([a-z ]+=\d+(?:, [a-z ]+=\d+)*)\))?$"
 _JS_SUMMARY = pattern(r"Tests:? {1,12}(\d+ (?:failed|passed|skipped|todo|pending|total).*)$")
 _CARGO_SUMMARY = pattern(r"test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _NEXTEST_SUMMARY = pattern(r"Summary \[ *[\d.]+s\] +\d+(?:/\d+)? tests? run: (.*)$")
+_GO_NONE = pattern(r"\?[ \t]+[\w./@~-]+[ \t]+\[no test files\]$")
+_NONE_FOUND = pattern(  # what runners say that end well with nothing to run: jest, vitest, phpunit, ctest, maven, dotnet, npm
+    r"(?:No test(?: file)?s found, exiting with code 0|No tests executed!|No tests were found!!!"
+    r"|\[INFO\] No tests to run\.|No test is available in \S.*|Error: no test specified)$"
+)
 _GO_PACKAGE = pattern(r"(ok|FAIL)[ \t]+[\w./@~-]+(?:[ \t]+(?:\(cached\)|\d+(?:\.\d+)?s|\[[\w ]+\])(?:[ \t].*)?)?$")
 _SUREFIRE_SUMMARY = pattern(
     r"(?:\[(?:ERROR|WARNING|INFO)\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+)"
@@ -612,6 +617,7 @@ def summary(output: str) -> Summary | None:
     found: list[Summary] = []
     open_block: dict[str, Summary] = {}  # summaries that are spread over lines, by runner
     ran = -1
+    none = False
     prove_tests = prove_failed = prove_broken = subtests = subtests_failed = 0
     tap_ok = tap_bad = tap_skipped = 0
     playwright, is_playwright = Summary("playwright"), False
@@ -709,8 +715,15 @@ def summary(output: str) -> Summary | None:
             match = _GO_PACKAGE.match(stripped)
             if match and ("\t" in stripped or stripped.startswith("ok  ")):
                 good = match.group(1) == "ok"
-                _add(open_block, found, "go", int(good), int(not good), 0, 0)
+                ran_any = not stripped.endswith("[no tests to run]")
+                _add(open_block, found, "go", int(good and ran_any), int(not good), 0, 0)
                 continue
+        if first == "?" and line is stripped and _GO_NONE.match(stripped):
+            _add(open_block, found, "go", 0, 0, 0, 0)
+            continue
+        if first in "NE[" and _NONE_FOUND.match(stripped):
+            none = True
+            continue
         if first in "PF" and "! " in stripped[:9]:
             match = _DOTNET_SUMMARY.match(stripped)
             if match:
@@ -747,6 +760,8 @@ def summary(output: str) -> Summary | None:
         found.append(Summary("tap", tap_ok, tap_bad, 0, tap_skipped))
     if playwright != Summary("playwright") and (is_playwright or _PLAYWRIGHT_RUN.search("\n".join(lines))):
         found.append(playwright)
+    if none and not found:
+        found.append(Summary("none"))
     if not found:
         return None
     last = found[-1]
