@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -360,3 +361,16 @@ def test_git_sees_nothing_of_ours(project: Path) -> None:
         git(project, "stash", "list"),
     ] == theirs
     assert subprocess.run(["git", "-C", str(project), "count-objects", "-v"], capture_output=True, check=True)
+
+
+def test_a_file_rewritten_in_the_second_of_a_snapshot_with_its_old_time_is_seen(project: Path) -> None:
+    book = book_of(project)
+    book.take(Wanted(MESSAGE))  # the first one looks at everything
+    while time.time() % 1 > 0.3:  # both within one second: more finely git does not look
+        time.sleep(0.01)
+    for text in (b"aaaa", b"bbbb"):
+        (project / "a.py").write_bytes(text)
+        os.utime(project / "a.py", (10**9, 10**9))
+        taken = book.take(Wanted(MESSAGE))
+        assert taken
+        assert git(Path(book.place.store), "cat-file", "blob", f"{taken.tree}:a.py") == text.decode()

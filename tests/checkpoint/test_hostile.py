@@ -114,7 +114,7 @@ def test_what_an_agent_writes_while_a_rollback_runs_is_not_lost(project: Path, h
         number = 0
         while not stop.is_set():
             number += 1
-            name, text = rest.choice(names), f"agent {number}\n"
+            name, text = rest.choice(names[:40]), f"agent {number}\n"  # the others are there to go back
             path = project / name
             if how == "renamed over":
                 (project / "tmp~").write_text(text)

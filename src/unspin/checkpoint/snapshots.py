@@ -25,6 +25,7 @@ from unspin.checkpoint.git import Git, GitError, answer, ask, finish, look
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
+    from typing import Any
 
     from unspin.checkpoint.place import Place
     from unspin.store import Checkpoint
@@ -325,17 +326,23 @@ class Snapshots:
         return False
 
     def _sort_out(
-        self, names: Sequence[bytes], modes: Modes | None = None
+        self, names: list[bytes], modes: Modes | None = None
     ) -> tuple[list[bytes], list[tuple[bytes, str]], int, Modes]:
         """Return which of ``names`` go in, what is left out and why, the latest change, and the modes."""
         root = os.fsencode(self.place.root)
         if modes is None:
             modes = Modes(self.place.store)
+            again = []
             for name in set(modes.young).difference(names):
                 with contextlib.suppress(OSError):
                     seen = os.lstat(root + b"/" + name)
                     if stat.S_ISREG(seen.st_mode):
                         modes.note(name, seen)
+                        if seen.st_ctime_ns != modes.young[name]:
+                            again.append(name)
+            if again:
+                self._forget(again)  # else git would take it for the one that it knows
+                names += again
         wanted, left_out, newest = [], [], 0
         real: dict[bytes, bool] = {b"": True}
         for name in names:
@@ -767,7 +774,7 @@ class Modes:
 
     The two that most files have, plain and executable ones, are kept once, the others by path.
     Git compares times by the second: a file that changed in the second of a snapshot is looked
-    at again by the next one (``young``).
+    at again by the next one (``young``, with the time of its last change in nanoseconds).
     """
 
     __slots__ = ("_changed", "_defaults", "_others", "_path", "_since", "_young", "young")
@@ -776,8 +783,8 @@ class Modes:
         self._path = os.path.join(folder, "unspin-modes")
         data = b"" if fresh else _read(self._path)
         self._defaults, self._others = _modes(data)
-        self.young = [os.fsencode(name) for name in _parsed(data).get("young", ())]
-        self._young: set[bytes] = set()
+        self.young = {os.fsencode(name): changed for name, changed in _parsed(data).get("recent", ())}
+        self._young: dict[bytes, int] = {}
         self._since = (time.time_ns() // 10**9 - 1) * 10**9
         self._changed = fresh or bool(self.young)
 
@@ -785,7 +792,7 @@ class Modes:
         """Remember the permissions of a file."""
         key, mode = os.fsdecode(name), stat.S_IMODE(seen.st_mode)
         if seen.st_ctime_ns >= self._since:
-            self._young.add(name)
+            self._young[name] = seen.st_ctime_ns
             self._changed = True
         if mode == self._defaults[bool(mode & 0o100)]:
             self.forget(name)
@@ -824,8 +831,8 @@ class Modes:
     def save(self) -> None:
         """Keep them beside our index."""
         if self._changed:
-            young = sorted(os.fsdecode(name) for name in self._young)
-            data = {"defaults": self._defaults, "others": self._others, "young": young}
+            young = sorted((os.fsdecode(name), changed) for name, changed in self._young.items())
+            data = {"defaults": self._defaults, "others": self._others, "recent": young}
             _write(self._path, json.dumps(data, separators=(",", ":")).encode())
             self._changed = False
 
@@ -848,7 +855,7 @@ class KnownModes:
         return self._others.get(os.fsdecode(path), self._defaults[git_mode == "100755"])
 
 
-def _parsed(data: bytes) -> dict[str, list[str]]:
+def _parsed(data: bytes) -> dict[str, Any]:
     try:
         found = json.loads(data or b"{}")
     except ValueError:

@@ -574,9 +574,11 @@ _JS_SUMMARY = pattern(r"Tests:? {1,12}(\d+ (?:failed|passed|skipped|todo|pending
 _CARGO_SUMMARY = pattern(r"test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _NEXTEST_SUMMARY = pattern(r"Summary \[ *[\d.]+s\] +\d+(?:/\d+)? tests? run: (.*)$")
 _GO_NONE = pattern(r"\?[ \t]+[\w./@~-]+[ \t]+\[no test files\]$")
-_NONE_FOUND = pattern(  # what runners say that end well with nothing to run: jest, vitest, phpunit, ctest, maven, dotnet, npm
-    r"(?:No test(?: file)?s found, exiting with code 0|No tests executed!|No tests were found!!!"
-    r"|\[INFO\] No tests to run\.|No test is available in \S.*|Error: no test specified)$"
+_NONE_FOUND = (
+    pattern(  # what runners say that end well with nothing to run: jest, vitest, phpunit, ctest, maven, dotnet, npm
+        r"(?:No test(?: file)?s found, exiting with code 0|No tests executed!|No tests were found!!!"
+        r"|\[INFO\] No tests to run\.|No test is available in \S.*|Error: no test specified)$"
+    )
 )
 _GO_PACKAGE = pattern(r"(ok|FAIL)[ \t]+[\w./@~-]+(?:[ \t]+(?:\(cached\)|\d+(?:\.\d+)?s|\[[\w ]+\])(?:[ \t].*)?)?$")
 _SUREFIRE_SUMMARY = pattern(
