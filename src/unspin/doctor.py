@@ -20,7 +20,7 @@ from unspin.detect import DETECTORS
 from unspin.guard.settings import KEYS
 from unspin.paths import state_folder
 from unspin.spool import Spool
-from unspin.store import FAULTS_FILE, Store, StoreError
+from unspin.store import FAULTS_FILE, Store, StoreError, disk_is_full
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -242,7 +242,9 @@ def _store() -> Iterator[Finding]:
             WRONG,
             "store",
             str(error),
-            f"Move {folder} away: unspin starts afresh; nothing else is in it.",
+            "The disk is full: free some space."
+            if disk_is_full(folder)
+            else f"Move {folder} away: unspin starts afresh, without sessions and checkpoints of before.",
         )
         return
     if damage:

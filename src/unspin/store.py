@@ -88,6 +88,9 @@ class StoreError(Exception):
     locked = False
 
 
+_LEAST_ROOM = 65536  # bytes: SQLite wants so much beside its file before it reads a line
+
+
 def _storable(value: Any) -> Any:
     """Return text that SQLite takes: lone surrogates, which are no characters, replaced."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
@@ -102,6 +105,15 @@ def _unusable(path: str, error: Exception) -> StoreError:
     found = StoreError(f"the store {path} cannot be used: {error}")
     found.locked = "locked" in str(error) or "busy" in str(error)
     return found
+
+
+def disk_is_full(folder: str) -> bool:
+    """Tell whether nothing can be written where the store lies: then it is not damaged, and needs only room."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize < _LEAST_ROOM
 
 
 def record_fault(folder: str, place: str, text: str) -> None:

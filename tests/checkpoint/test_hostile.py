@@ -232,6 +232,8 @@ def test_a_full_disk_is_told_and_loses_nothing(project: Path, tmp_path: Path, mo
         status, _, error = command(project, "rollback")
         assert status == 1 and "No space left on device" in error
         assert seen(project) == before
+        assert shutil.disk_usage(tmp_path / "small").free > 2_000_000, "what was not finished keeps it full"
+        assert command(project, "checkpoints")[0] == 0
         with pytest.raises((GitError, OSError), match="No space left"):
             book.take(Wanted(MESSAGE))
         assert seen(project) == before
@@ -239,6 +241,20 @@ def test_a_full_disk_is_told_and_loses_nothing(project: Path, tmp_path: Path, mo
         assert book.take(Wanted(MESSAGE))
         assert not book.roll_back(first, [], "", always).done.left_alone
         assert (project / "0.py").read_text().startswith("0\n")
+
+
+def test_a_store_on_a_disk_that_others_filled_is_not_said_to_be_damaged(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with mounted(tmp_path / "small", "3m"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "small"))
+        assert book_of(project).take(Wanted(MESSAGE))
+        with contextlib.suppress(OSError), (tmp_path / "small" / "fill").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        status, _, error = command(project, "checkpoints")
+        assert status == 1 and "disk is full: free some space" in error and "damaged" not in error
+        assert "The disk is full: free some space." in command(project, "doctor")[1]
 
 
 def test_a_full_disk_of_the_work_tree_leaves_the_old_files(tmp_path: Path) -> None:

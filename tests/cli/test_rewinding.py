@@ -228,6 +228,15 @@ def test_after_a_rollback_nothing_is_said_of_what_was_before_it(session: Client)
     assert tagged("All tests pass.") == "All tests pass."
 
 
+def test_an_empty_path_is_no_path(project: Path) -> None:
+    book_of(project).take(Wanted(PASSED, command="pytest", working=True))
+    (project / "a.py").write_text("mine\n")
+    for arguments in (["--files", ""], ["c1", "--files", "a.py", ""], [""]):
+        done = run("rollback", *arguments)
+        assert done.exit_code == 2 and "is empty" in done.output
+        assert (project / "a.py").read_text() == "mine\n"
+
+
 def test_a_file_that_is_nowhere_is_told_by_the_status(session: Client) -> None:
     result = run("rollback", "--files", "typo.py")
     assert result.exit_code == 1 and "Neither here nor in c2: typo.py" in result.output

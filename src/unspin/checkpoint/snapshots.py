@@ -155,20 +155,29 @@ class Snapshots:
             # each git holds it, too: one whose starter was killed may still be at work
             os.set_inheritable(lock, True)
             self._sweep()
-            yield
+            try:
+                yield
+            except BaseException:
+                self._sweep(loose=True)  # a full disk would stay full with what was not finished
+                raise
         finally:
             os.close(lock)
 
-    def _sweep(self) -> None:
-        """Remove what a killed process left behind: whoever holds our lock, nobody is at work."""
+    def _sweep(self, *, loose: bool = False) -> None:
+        """Remove what an unfinished process left behind: whoever holds our lock, nobody is at work.
+
+        ``loose`` looks through the folders of single objects, too.
+        """
         for name in ("index.lock", "HEAD.lock", "packed-refs.lock", "config.lock"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.place.store, name))
-        packs = os.path.join(self.place.store, "objects", "pack")
-        for name in os.listdir(packs) if os.path.isdir(packs) else ():
-            if name.startswith(("tmp_", ".tmp-")):  # large, and a full disk stays full with it
-                with contextlib.suppress(OSError):
-                    os.unlink(os.path.join(packs, name))
+        objects = os.path.join(self.place.store, "objects")
+        names = os.listdir(objects) if loose and os.path.isdir(objects) else ["pack"]
+        for folder in (os.path.join(objects, name) for name in names):
+            for name in os.listdir(folder) if os.path.isdir(folder) else ():
+                if name.startswith(("tmp_", ".tmp-")):
+                    with contextlib.suppress(OSError):
+                        os.unlink(os.path.join(folder, name))
 
     # -- taking ------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from unspin.agents import installing
 from unspin.cli.show import ago, clean, tilde
 from unspin.guard.settings import KEYS
 from unspin.paths import state_folder
-from unspin.store import Session, Store, patiently
+from unspin.store import Session, Store, disk_is_full, patiently
 
 AGENT = click.argument("agent", type=click.Choice(list(agents.AGENTS)))
 JSON = click.option("--json", "as_json", is_flag=True, help="JSON for scripts.")
@@ -76,6 +76,8 @@ def store_remedy(error: Exception) -> str:
         return f"{text}. Another unspin holds it; try again in a moment."
     if "move the file away" in text:
         return text
+    if disk_is_full(state_folder()):
+        return f"{text}. The disk is full: free some space, then try again."
     path = tilde(os.path.join(state_folder(), "state.db"))
     return f"{text}. If it is damaged, move it away and unspin starts afresh: mv {path} {path}.bad"
 

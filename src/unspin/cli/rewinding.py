@@ -181,19 +181,23 @@ def diff(first: str, second: str, stat: bool) -> None:
         "unspin rollback --undo",
     )
 )
-@click.argument("id", required=False, default="", metavar="[ID]")
+@click.argument("id", required=False, metavar="[ID]")
 @click.argument("more", nargs=-1, metavar="")
 @click.option("--files", multiple=True, metavar="PATH", help="Only these files and folders.")
 @click.option("--undo", is_flag=True, help="Bring back what was there before the last rollback.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, change nothing.")
 @common.JSON
-def rollback(id: str, more: tuple[str, ...], files: tuple[str, ...], undo: bool, dry_run: bool, as_json: bool) -> None:
+def rollback(
+    id: str | None, more: tuple[str, ...], files: tuple[str, ...], undo: bool, dry_run: bool, as_json: bool
+) -> None:
     """Bring the work tree back to a checkpoint.
 
     Without an ID to the last working one. What is there now is kept first: --undo brings every byte
     of it back. Commits, the index and what git ignores are not touched.
     """
-    id, paths = _sorted_out(id, more, files)
+    if "" in (id, *more, *files):  # an unset variable in a script, not the whole tree
+        raise click.UsageError("an ID or path is empty.")
+    id, paths = _sorted_out(id or "", more, files)
     if undo and (id or paths or dry_run):
         raise click.UsageError(
             "--undo takes no ID, --files or --dry-run: it brings back what the last rollback changed."
