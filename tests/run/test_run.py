@@ -97,6 +97,39 @@ def test_a_failing_check_blocks(project: Path) -> None:
     assert told["stop_reason"] == "turn cap" and told["open_findings"][0]["reviewer"] == "checks"
 
 
+BACK_AND_FORTH = """
+    import os, pathlib
+    stage, turn = os.environ["UNSPIN_STAGE"], int(os.environ["UNSPIN_TURN"])
+    if stage in ("sketch", "design"):
+        pathlib.Path(os.environ["UNSPIN_DESIGN"]).write_text("add() in calc.py")
+    elif turn in (3, 4):
+        pathlib.Path("more.txt").write_text("x")
+    else:
+        pathlib.Path("more.txt").unlink(missing_ok=True)
+"""
+DOES_NOTHING = BACK_AND_FORTH.replace("turn in (3, 4)", "False")
+REVISES_CODE = REVIEWER.replace("first = turn == 2", 'first = stage == "review-code" and turn < 5')
+
+
+@pytest.mark.parametrize(
+    ("author", "reviewer", "since"), [(DOES_NOTHING, REVIEWER, 4), (BACK_AND_FORTH, REVISES_CODE, 5)]
+)
+def test_a_branch_that_changes_nothing_is_not_shipped(project: Path, author: str, reviewer: str, since: int) -> None:
+    (project / "check.py").write_text("")  # passes as it is
+    git(project, "commit", "-qam", "no test")
+    configure(project, author=author, reviewer=reviewer, more="[run.caps]\nturns = 6\n")
+    done = go(project)
+    assert done.exit_code == 3, done.output
+    found = last(project)
+    assert {each["verdict"] for each in found["verdicts"] if each["stage"] == "code"} == {"revise"}
+    (open_one,) = found["open_findings"]
+    assert (open_one["id"], open_one["blocking"], open_one["reviewer"]) == ("no-change", True, "checks")
+    assert open_one["since"] == since, "the same finding from turn to turn"
+    prompts = Path(data_folder()) / found["id"] / "workspace" / "turns"
+    assert "nothing is changed" in (prompts / "006-code/prompt.md").read_text()
+    assert run("gate", found["id"], "approve").exit_code == 1, "a person cannot ship it either"
+
+
 def test_a_check_sees_an_edit_that_the_cache_of_python_does_not(project: Path) -> None:
     """Two code turns in one second that leave the size of a file as it was."""
     author = """

@@ -198,6 +198,10 @@ class Clone:
         self._clean = self._head = commit
         return commit
 
+    def same(self, old: str, new: str) -> bool:
+        """Tell whether two commits hold the same files."""
+        return old == new or self.git("rev-parse", f"{old}^{{tree}}") == self.git("rev-parse", f"{new}^{{tree}}")
+
     def changes(self, old: str, new: str) -> str:
         """Return what changed between two commits, file by file."""
         if (old, new) not in self._told:

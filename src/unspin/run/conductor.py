@@ -43,6 +43,7 @@ _LARGEST_REVIEW = 1_000_001  # bytes: one more than a review may have
 _EXCERPT = 600  # characters of a check's output in the report
 _PLACE = re.compile(r"[\w./@+-]*[\w/]\.\w+(?::\d[\d-]*)?|(?:[\w.@+-]+/)+[\w.@+-]+(?::\d[\d-]*)?")
 _MOST_PLACES = 40
+_NOTHING = "nothing is changed: the branch holds what the run began from"
 #: Python's cache takes an edit for none that came within a second and left the size as it was.
 _NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -229,6 +230,10 @@ class Conductor:
             self.files.ledger.write(f"{folder}/commit.pack", self.files.clone.pack(before, head))
         return ""
 
+    def _changes_anything(self) -> bool:
+        """Tell whether the branch differs from what the run began from: one that does not is no result."""
+        return not self.files.clone.same(self.record["base"], self.record["head"])
+
     def _title(self) -> str:
         lines = (line.lstrip("# ").strip() for line in self._read("ticket.md").splitlines())
         return next(filter(None, lines), "Change")[:72]
@@ -344,6 +349,8 @@ class Conductor:
             read(self.files.ledger.read(f"{folder}/reviews/{name}.json") or b"", name, turn=step.turn) for name in names
         ]
         failed = [Finding.of(each) for each in self.record["failed_checks"]] if step.stage == m.CODE else []
+        if step.stage == m.CODE and not self._changes_anything():
+            failed.append(Finding("no-change", "critical", True, "", _NOTHING, reviewer="checks", since=step.turn))
         verdict = merge(step.stage, reviews, failed, self._open())
         self._write(f"{folder}/verdict.json", _pretty(verdict.as_mapping()))
         self._rot(step, verdict)
@@ -540,7 +547,7 @@ class Conductor:
         stage, record = self.machine.state["stage"], self.record
         if decision == "approve" and stage == m.SKETCH:
             raise ValueError("approve: there is no design yet")
-        if decision == "approve" and stage == m.CODE and record["head"] == record["base"]:
+        if decision == "approve" and stage == m.CODE and not self._changes_anything():
             raise ValueError("approve: no code was written yet")
         if decision:
             getattr(self.machine, decision)()
