@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from checkpoint.trees import git, seen
-from run.scripted import configure, last
+from run.scripted import configure, last, run
 from unspin.paths import state_folder
 from unspin.run import machine as m
 from unspin.run.conductor import Conductor
@@ -310,3 +310,30 @@ def test_while_a_run_is_under_way_nobody_else_takes_it_up(scripted: Path) -> Non
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=20)
     assert process.returncode == 1 and b"go on with: unspin run --resume" in out
+
+
+def test_a_killed_run_is_told_as_interrupted_and_how_it_goes_on(scripted: Path) -> None:
+    (scripted.parent / "author.sh").write_text('test -e "$0.go" || sleep 30\n' + AUTHOR)
+    process = command(scripted, "TICKET.md")
+    try:
+        until = time.monotonic() + 15
+        while not (data := Path(data_folder())).is_dir() or not list(
+            data.glob("*/workspace/turns/001-sketch/prompt.md")
+        ):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        told = last(scripted)
+        assert told["state"] == "running" and " running " in run("runs").output
+        assert "--resume" not in run("runs", "show", told["id"]).output
+    finally:
+        process.kill()
+        process.communicate(timeout=20)
+    told = last(scripted)
+    assert (told["state"], told["stop_reason"], told["author_turns"]) == ("interrupted", None, 1)
+    how = f"unspin run --resume {told['id']}"
+    for words in (["runs"], ["runs", "show", told["id"]], ["gate", told["id"]]):
+        shown = " ".join(run(*words).output.split())
+        assert "interrupted" in shown and how in shown and "running" not in shown, words
+    (scripted.parent / "author.sh.go").touch()
+    assert run(*how.split()[1:]).exit_code == 0
+    assert last(scripted)["state"] == "shipped" and how not in run("runs").output

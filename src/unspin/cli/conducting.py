@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -13,8 +12,6 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -24,7 +21,7 @@ from unspin.paths import state_folder
 from unspin.run import clients, clone
 from unspin.run import machine as m
 from unspin.run.clone import RunError, git
-from unspin.run.conductor import Conductor, story
+from unspin.run.conductor import INTERRUPTED, Conductor, story
 from unspin.run.settings import RunSettings
 from unspin.run.worker import MARK
 from unspin.run.workspace import Files, data_folder
@@ -142,7 +139,7 @@ def _resume(files: Files, path: str | None, gates: tuple[str, ...], pr: bool) ->
 
 def _go(files: Files, make: Any) -> int:
     try:
-        with _held(files), watching.watched() as tell:
+        with files.held(), watching.watched() as tell:
             conductor = make(tell)
             state = conductor.go()
     except (KeyboardInterrupt, click.Abort):
@@ -185,21 +182,6 @@ def _pull_request(files: Files, record: dict[str, Any]) -> None:
             common.warn(f"no pull request: {shlex.join(command[:3])} failed: {' '.join(done.stderr.split())[:300]}")
             return
     click.echo(show.clean(done.stdout.strip()))
-
-
-@contextmanager
-def _held(files: Files) -> Iterator[None]:
-    """Hold a run for this process alone."""
-    os.makedirs(os.path.dirname(files.kept), mode=0o700, exist_ok=True)
-    lock = os.open(f"{files.kept}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise common.Problem(f"the run {files.id} is under way in another process.") from None
-        yield
-    finally:
-        os.close(lock)
 
 
 def _repository() -> str:
@@ -309,7 +291,7 @@ def gate(id: str, decision: str | None, note: str, as_json: bool) -> None:
     files = _files(id)
     if decision is not None or note:
         _not_a_worker("gate")
-        with _held(files):
+        with files.held():
             record = files.load()
             _decide(files, record, decision or "", note)
     else:
@@ -318,9 +300,7 @@ def gate(id: str, decision: str | None, note: str, as_json: bool) -> None:
         click.echo(json.dumps(story(record, files)))
         return
     _show(record, files, resolved=False)
-    if record["machine"]["state"] == m.RUNNING and decision:
-        click.echo(f"Go on with: unspin run --resume {files.id}")
-    elif record["machine"]["state"] == m.HALTED:
+    if record["machine"]["state"] == m.HALTED:
         click.echo(f"Decide: unspin gate {files.id} approve, override or stop (--note TEXT)")
 
 
@@ -365,8 +345,10 @@ def runs(ctx: click.Context, as_json: bool) -> None:
             continue
         told = story(record, files)
         why = f"  {told['stop_reason']}" if told["stop_reason"] else ""
+        if told["state"] == INTERRUPTED:
+            why = f"  go on with: unspin run --resume {told['id']}"
         page.line(
-            f"{told['id']}  {show.moment(record['began']):<13}{told['state']:<8}  {told['stage']:<7}"
+            f"{told['id']}  {show.moment(record['began']):<13}{told['state']:<11}  {told['stage']:<7}"
             f"{told['author_turns']:>3} turns  {show.tilde(told['repository'])}{why}"
         )
 
@@ -416,6 +398,8 @@ def _show(record: dict[str, Any], files: Files, *, resolved: bool = True) -> Non
     report = told["report"]
     if report and report["next_step"]:
         page.hang("next", f"{report['next_step']}, not started")
+    if told["state"] == INTERRUPTED:
+        page.hang("go on", f"unspin run --resume {told['id']}")
 
 
 # -- the drill -------------------------------------------------------------------------

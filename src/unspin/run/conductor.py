@@ -43,6 +43,8 @@ _LARGEST_REVIEW = 1_000_001  # bytes: one more than a review may have
 _EXCERPT = 600  # characters of a check's output in the report
 _PLACE = re.compile(r"[\w./@+-]*[\w/]\.\w+(?::\d[\d-]*)?|(?:[\w.@+-]+/)+[\w.@+-]+(?::\d[\d-]*)?")
 _MOST_PLACES = 40
+#: The state of a run that is to go on and that no process has: its own was killed, or a decision was made since.
+INTERRUPTED = "interrupted"
 _NOTHING = "nothing is changed: the branch holds what the run began from"
 #: Python's cache takes an edit for none that came within a second and left the size as it was.
 _NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
@@ -544,7 +546,7 @@ class Conductor:
 
     def decide(self, decision: str, note: str, when: str) -> None:
         """Take in what the person decided, and write it down; raise ``ValueError`` where it does not fit."""
-        stage, record = self.machine.state["stage"], self.record
+        stage = self.machine.state["stage"]
         if decision == "approve" and stage == m.SKETCH:
             raise ValueError("approve: there is no design yet")
         if decision == "approve" and stage == m.CODE and not self._changes_anything():
@@ -606,9 +608,10 @@ def story(record: dict[str, Any], files: Files) -> dict[str, Any]:
             report = json.loads(data or b"null")
         except ValueError:
             report = None
+    running = state["state"] == m.RUNNING
     return {
         "id": record["id"],
-        "state": state["state"],
+        "state": INTERRUPTED if running and not files.under_way() else state["state"],
         "stage": state["stage"],
         "stop_reason": state["stop_reason"] or None,
         "author_turns": state["turn"],
@@ -634,4 +637,4 @@ def _plain(review: Review) -> dict[str, Any]:
     return {"verdict": review.verdict, "findings": [each.as_mapping() for each in review.findings]}
 
 
-__all__ = ["SCHEMA", "Conductor", "RunError", "story"]
+__all__ = ["INTERRUPTED", "SCHEMA", "Conductor", "RunError", "story"]

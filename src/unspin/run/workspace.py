@@ -8,6 +8,7 @@ away from workers: the state, the log of events, the objects of workspace and cl
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import time
@@ -17,9 +18,11 @@ from unspin.run.ledger import Ledger, read_plain, remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 _LARGEST = 50_000_000  # bytes of a state
+_WAITS = 20, 0.05  # times and seconds: somebody may be looking whether the run is under way
 
 
 def write(path: str, text: str | bytes, *, sync: bool = False) -> None:
@@ -52,6 +55,15 @@ def data_folder() -> str:
     return os.path.join(base, "unspin", "runs")
 
 
+def _locked(file: int, how: int) -> bool:
+    """Take a lock, if it is free."""
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 class Files:
     """The files of one run.
 
@@ -71,6 +83,38 @@ class Files:
         self.clone = Clone(self.tree, os.path.join(self.place, "store"), f"unspin/{id}")
         self._log = os.path.join(self.place, "events.jsonl")
         self._written = b""  # what the kept file holds
+
+    # -- whose it is -------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the run for this process alone; the hold ends with the process, however that ends.
+
+        Raises ``RunError`` where another process has it.
+        """
+        os.makedirs(os.path.dirname(self.kept), mode=0o700, exist_ok=True)
+        lock = os.open(f"{self.kept}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        times, pause = _WAITS
+        try:
+            while not _locked(lock, fcntl.LOCK_EX):
+                times -= 1
+                if not times:
+                    raise RunError(f"the run {self.id} is under way in another process.")
+                time.sleep(pause)
+            yield
+        finally:
+            os.close(lock)
+
+    def under_way(self) -> bool:
+        """Tell whether some process holds the run now."""
+        try:
+            lock = os.open(f"{self.kept}.lock", os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            return not _locked(lock, fcntl.LOCK_SH)
+        finally:
+            os.close(lock)
 
     # -- making ------------------------------------------------------------------------
 
