@@ -106,6 +106,8 @@ def run(ticket: str, plan: bool, resumed: str, drill: bool, gates: tuple[str, ..
     watching.say(f"Run {files.id}: {show.tilde(files.home)}")
     for each in clone.left_behind(repository, base):
         watching.say(f"unspin: not taken along: {each}", err=True)
+    for each in _uncounted(settings):
+        watching.say(f"unspin: {each}", err=True)
 
     def begin(tell: Any) -> Conductor:
         return Conductor.begin(
@@ -267,9 +269,21 @@ def _plan(settings: RunSettings, repository: str, ticket: str, pr: bool) -> None
     )
     budget = ", ".join(f"{name} {value}" for name, value in settings.budget.items())
     page.hang("budget", budget or "none")
+    for each in _uncounted(settings):
+        page.hang("", each)
     page.hang("gates", ", ".join(settings.gates) or "none")
     page.hang("prompts", f"at most {settings.prompt_tokens:,} tokens each")
     page.hang("ends with", "the branch pushed, and a pull request" if pr else "a branch in your repository")
+
+
+def _uncounted(settings: RunSettings) -> list[str]:
+    """Return what the budgets of tokens and dollars do not see, in words: a bound that cannot hold is told."""
+    named = [name for name in ("tokens", "cost") if name in settings.budget]
+    if not named:
+        return []
+    workers = (*settings.authors.values(), *settings.reviewers)
+    lines = dict.fromkeys(shlex.join(each.command) for each in workers if not clients.is_counted(each.command))
+    return [f"the budget of {' and '.join(named)} does not see what this worker uses: {each}" for each in lines]
 
 
 # -- the person's gate -----------------------------------------------------------------

@@ -1,5 +1,7 @@
-"""What unspin adds to a worker that is Claude Code: the live guard where the person has not installed it, and leave
-to write the one file that is handed over. Any other command is started as it stands.
+"""What unspin adds to a worker that is a client it knows; any other command is started as it stands.
+
+Claude Code gets the live guard where the person has not installed it, and leave to write the one file that is
+handed over. Codex gets that leave: else its sandbox, which is read-only where none is named, lets it write nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _CLAUDE = "claude-code"
+#: Options of Codex that choose a sandbox.
+_SANDBOXES = (
+    "-s", "--sandbox", "--approve-for-me", "--dangerously-bypass-approvals-and-sandbox", "--yolo"
+)  # fmt: skip
 _LOOKING = ("Bash(git diff:*)", "Bash(git log:*)", "Bash(git show:*)", "Bash(git status:*)")
 
 INSTALLED = "unspin's hooks of your own settings"
@@ -27,6 +33,16 @@ NOT_KNOWN = "none: not a client that unspin has hooks for"
 def is_claude(command: Sequence[str]) -> bool:
     """Tell whether a command line starts Claude Code."""
     return os.path.basename(command[0]) in ("claude", "claude.exe")
+
+
+def is_codex(command: Sequence[str]) -> bool:
+    """Tell whether a command line starts Codex."""
+    return os.path.basename(command[0]) in ("codex", "codex.exe")
+
+
+def is_counted(command: Sequence[str]) -> bool:
+    """Tell whether what a worker uses can be known: see ``usage``."""
+    return is_claude(command) or is_codex(command)
 
 
 def guard_of(command: Sequence[str], project: str) -> str:
@@ -43,6 +59,9 @@ def prepared(
     command: Sequence[str], *, path: str, project: str, hand: str, workspace: str
 ) -> tuple[list[str], str | None]:
     """Return the command as it is started, and what the settings file at ``path`` has to hold for it."""
+    if is_codex(command):
+        sandbox = [] if _has_sandbox(command) else ["--sandbox", "workspace-write"]
+        return [command[0], *sandbox, "--add-dir", hand, *command[1:]], None
     if not is_claude(command) or _has_settings(command):
         return list(command), None
     settings: dict[str, Any] = {
@@ -60,3 +79,7 @@ def prepared(
 
 def _has_settings(command: Sequence[str]) -> bool:
     return any(each == "--settings" or each.startswith("--settings=") for each in command)
+
+
+def _has_sandbox(command: Sequence[str]) -> bool:
+    return any(each.startswith(_SANDBOXES) or "sandbox_mode=" in each.replace(" ", "") for each in command)

@@ -11,8 +11,6 @@ import os
 import re
 import time
 
-from unspin import cost
-from unspin.cost.files import find, folders
 from unspin.events import TurnReport, shell
 from unspin.facts.digest import digest
 from unspin.facts.failures import failing_tests
@@ -21,7 +19,7 @@ from unspin.facts.redact import redact
 from unspin.facts.step import FAILED
 from unspin.guard import Guard, Settings
 from unspin.guard.budget import Budget, StopReport
-from unspin.run import clients, clone, prompts, worker
+from unspin.run import clients, clone, prompts, usage, worker
 from unspin.run import machine as m
 from unspin.run.clone import RunError
 from unspin.run.findings import SCHEMA, Finding, Review, ReviewError, Verdict, merge, read
@@ -513,17 +511,10 @@ class Conductor:
 
     def _count_cost(self) -> None:
         """Add what the last worker used, where it leaves transcripts that we can read: those written since it began."""
-        since, self.record["since"] = self.record["since"], None
-        slug = "".join(char if char.isalnum() else "-" for char in os.path.realpath(self.files.tree))
-        places = [path for base in folders() if os.path.isdir(path := os.path.join(base, slug))]
-        found = find(places, since=since or 0.0) if places else []
-        if not found:
-            return
-        from unspin.cost.transcripts import Reading
-
-        report = cost.report(Reading().messages(found), cost.known_prices(), cost.Report(cost.PROJECT))
-        self.record["spent"]["tokens"] += sum(row.totals.tokens for row in report.rows.values())
-        self.record["spent"]["cost"] += sum(row.totals.cost or 0.0 for row in report.rows.values())
+        began, self.record["since"] = self.record["since"], None
+        tokens, dollars = usage.since(began or 0.0, self.files.tree)
+        self.record["spent"]["tokens"] += tokens
+        self.record["spent"]["cost"] += dollars
 
     def _keep(self, folder: str, name: str, outcome: worker.Outcome) -> None:
         self._write(f"{folder}/{name}.output.txt", redact(outcome.output.decode("utf-8", "replace")))
