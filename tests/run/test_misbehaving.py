@@ -81,6 +81,43 @@ open({str(project.parent / "run.toml")!r}, "a").write("[run.caps]\\nturns = 99\\
     assert any("unspin's own state" in each["changed"] for each in events(project, "workspace_mended"))
 
 
+STATE = [
+    "rm -rf {state}",
+    "rm -rf {state}/$UNSPIN_RUN",
+    "rm -rf {state}/$UNSPIN_RUN/store",
+    "chmod -R u+w {state}; find {state}/$UNSPIN_RUN/store/objects -type f -delete",
+    "find {state}/$UNSPIN_RUN/objects -type f -delete",
+    "rm -rf {state}/$UNSPIN_RUN/objects $UNSPIN_WORKSPACE/.git",
+    "rm {state}/$UNSPIN_RUN/events.jsonl",
+    "echo '{{}}' >> {state}/$UNSPIN_RUN/events.jsonl",
+    "rm -rf {state}/$UNSPIN_RUN/store/refs; echo x > {state}/$UNSPIN_RUN/store/HEAD",
+]
+
+
+@pytest.mark.parametrize("line", STATE)
+def test_what_a_worker_does_to_unspins_own_state_is_put_back(project: Path, line: str) -> None:
+    lines = line.format(state=Path(state_folder()) / "runs")
+    more = f'subprocess.run(["sh", "-c", {lines!r}])'
+    configure(project, author=meddling(more), reviewer=meddling(more, after=REVIEWER))
+    result = go(project)
+    assert result.exit_code == 0, result.output
+    shipped(project)
+    place = workspace(project)
+    assert git(place, "status", "--porcelain") == "" and git(place, "fsck", "--full", "--no-dangling") == ""
+    assert len(events(project, "author_done")) == 4
+    mended = events(project, "workspace_mended")
+    assert len(mended) == 7 and all("unspin's own state" in each["changed"] for each in mended)
+
+
+def test_a_worker_that_removes_all_there_is_of_a_run_ends_it_with_the_reason(project: Path) -> None:
+    line = f"rm -rf {Path(state_folder()) / 'runs'} $UNSPIN_WORKSPACE"
+    configure(project, author=meddling(f'subprocess.run(["sh", "-c", {line!r}])'))
+    before = seen(project, inside_git=True)
+    result = go(project)
+    assert result.exit_code == 1 and "a worker removed unspin's state of the run" in result.output
+    assert "Traceback" not in result.output and seen(project, inside_git=True) == before
+
+
 TREE = [
     'open(".git/index.lock", "w"); open(".git/HEAD.lock", "w")',
     'subprocess.run("git add -A; git -c user.name=a -c user.email=a@b commit -qm mine; git checkout -qb other; '

@@ -13,11 +13,11 @@ import shutil
 import subprocess
 
 from unspin.checkpoint.git import environment
-from unspin.run.ledger import remove
+from unspin.run.ledger import marks, remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _IDENTITY = ("-c", "user.name=unspin", "-c", "user.email=unspin@localhost", "-c", "commit.gpgsign=false")
 _QUIET = (
@@ -96,11 +96,25 @@ class Clone:
 
     def make(self, repository: str, base: str) -> None:
         """Copy a repository's objects, and check ``base`` out into the folder."""
-        for path in (self.store, self.tree):
-            remove(path)
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        remove(self.tree)
+        os.makedirs(self.tree, mode=0o700)
+        self._copy(repository, base)
+        self.git("read-tree", "--reset", "-u", base)
+
+    def make_again(self, repository: str, base: str, packs: Iterable[bytes], head: str) -> None:
+        """Copy the objects once more and take in what was made since; the folder stays as it is."""
+        self._copy(repository, base)
+        for pack in packs:
+            self.unpack(pack)
+        self.git("update-ref", f"refs/heads/{self.branch}", head)
+        self.git("read-tree", "--reset", head)
+        self._head = head
+        self.touched()
+
+    def _copy(self, repository: str, base: str) -> None:
+        remove(self.store)
+        os.makedirs(os.path.dirname(self.store), mode=0o700, exist_ok=True)
         git(os.path.dirname(self.store), "clone", "-q", "--bare", repository, self.store)
-        os.makedirs(self.tree)
         if self.git("cat-file", "-t", base, check=False) != "commit":
             # the tip of a detached work tree, where the copy went over the wire protocol
             self.git("fetch", "-q", "--no-tags", repository, base)
@@ -113,7 +127,6 @@ class Clone:
             file.write(_EXCLUDE)
         self.git("update-ref", "--no-deref", f"refs/heads/{self.branch}", base)
         self.git("symbolic-ref", "HEAD", f"refs/heads/{self.branch}")
-        self.git("read-tree", "--reset", "-u", base)
 
     # -- before a worker ---------------------------------------------------------------
 
@@ -170,6 +183,10 @@ class Clone:
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(os.path.join(self.store, name), os.path.join(folder, name))
         self._given = (commit, _looks(folder))
+
+    def marks(self) -> list[object]:
+        """Return what tells whether somebody else was at the store."""
+        return [marks(os.path.join(self.store, name)) for name in ("", "objects", "refs")]
 
     def touched(self) -> None:
         """Somebody worked in the folder: what it holds is not known any more."""

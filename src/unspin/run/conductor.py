@@ -259,6 +259,7 @@ class Conductor:
         for kind, command in self.settings.checks:
             self.files.clone.reset(self.record["head"])
             self.files.clone.touched()
+            self.files.watch()
             outcome = worker.run(
                 command,
                 b"",
@@ -467,6 +468,7 @@ class Conductor:
             self.record["since"] = time.time()
         self._settle()
         files.clone.touched()
+        files.watch()
         outcome = worker.run(
             command,
             prompt.encode("utf-8", "replace"),

@@ -79,6 +79,10 @@ class Ledger:
             found = found.get(each) if isinstance(found, dict) else None
         return self._load(found) if isinstance(found, str) else self.derived.get(path)
 
+    def paths(self) -> list[str]:
+        """Return the names of all files but the derived ones, in order."""
+        return sorted(path for path, _ in self._files(self._root, ""))
+
     def _put(self, path: str, data: bytes) -> None:
         full = os.path.join(self.folder, path)
         parent = os.path.dirname(full)
@@ -158,6 +162,33 @@ class Ledger:
                 yield from self._files(each, f"{prefix}{name}/")
             else:
                 yield f"{prefix}{name}", each
+
+    def recover(self) -> list[str]:
+        """Bring back objects that are gone, from the workspace, where it still has them as they were.
+
+        Returns the files whose true content is lost all the same.
+        """
+        lost = []
+        for path, sha in self._files(self._root, ""):
+            if os.path.exists(self._place(sha)):
+                continue
+            data = read_plain(os.path.join(self.folder, path), _LARGEST)
+            if data is None or self._store("blob", data) != sha:
+                lost.append(path)
+        place = os.path.join(self.folder, ".git", "objects")
+        for folder in os.listdir(place) if os.path.isdir(place) else []:
+            for name in os.listdir(os.path.join(place, folder)) if len(folder) == 2 else []:
+                with contextlib.suppress(OSError, zlib.error):
+                    if not os.path.exists(self._place(folder + name)):
+                        whole = zlib.decompress(read_plain(os.path.join(place, folder, name), _LARGEST) or b"")
+                        kind, _, data = whole.partition(b"\0")
+                        self._store(kind.partition(b" ")[0].decode("ascii", "replace"), data)
+        self._shas = {}
+        return [path for path in lost if not os.path.exists(self._place(dict(self._files(self._root, ""))[path]))]
+
+    def has(self, sha: str) -> bool:
+        """Tell whether an object is there."""
+        return os.path.exists(self._place(sha))
 
     # -- trees and commits -------------------------------------------------------------
 
@@ -310,10 +341,13 @@ class Ledger:
 
     # -- objects -----------------------------------------------------------------------
 
+    def _place(self, sha: str) -> str:
+        return os.path.join(self.objects, sha[:2], sha[2:])
+
     def _store(self, kind: str, data: bytes) -> str:
         whole = f"{kind} {len(data)}\0".encode() + data
         sha = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
-        path = os.path.join(self.objects, sha[:2], sha[2:])
+        path = self._place(sha)
         self._fresh.append(sha)
         if not os.path.exists(path):
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -323,11 +357,28 @@ class Ledger:
         return sha
 
     def _load(self, sha: str) -> bytes:
-        with open(os.path.join(self.objects, sha[:2], sha[2:]), "rb") as file:
+        with open(self._place(sha), "rb") as file:
             return zlib.decompress(file.read()).partition(b"\0")[2]
 
 
 # -- files that anybody may have put there ----------------------------------------------
+
+
+def marks(folder: str) -> list[tuple[str, int, int]]:
+    """Return what tells whether a file was made or removed in a folder of objects, or in a folder of that."""
+    found = []
+    for each in (folder, *(path for path in _entries(folder) if os.path.isdir(path))):
+        with contextlib.suppress(OSError):
+            seen = os.lstat(each)
+            found.append((each, seen.st_ino, seen.st_mtime_ns))
+    return found
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return sorted(each.path for each in os.scandir(folder))
+    except OSError:
+        return []
 
 
 def _look(path: str) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ import os
 import time
 
 from unspin.run.clone import Clone, RunError, git
-from unspin.run.ledger import Ledger, read_plain, remove
+from unspin.run.ledger import Ledger, marks, read_plain, remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Files:
         self.clone = Clone(self.tree, os.path.join(self.place, "store"), f"unspin/{id}")
         self._log = os.path.join(self.place, "events.jsonl")
         self._written = b""  # what the kept file holds
+        self._looked: tuple[object, object] = (None, None)  # the state folder, as it was before a worker
 
     # -- whose it is -------------------------------------------------------------------
 
@@ -213,15 +214,44 @@ class Files:
         found = (read_plain(os.path.join(turns, name, "commit.pack"), _LARGEST) for name in names)
         return [each for each in found if each]
 
+    def watch(self) -> None:
+        """A worker is about to start: see how the state folder looks."""
+        self._looked = (marks(self.ledger.objects), self.clone.marks())
+
     def mend(self, record: dict[str, Any]) -> list[str]:
         """Put right what a worker changed in the workspace or the state; return what it was."""
+        state = self._mend_state(record)
         changed = self.ledger.mend()
         if record["commit"] and self.ledger.repository_changed():
             self.ledger.restore_repository(record["commit"])
             changed.append(".git")
+        return [*changed, "unspin's own state"] if state else changed
+
+    def _mend_state(self, record: dict[str, Any]) -> bool:
+        """Put the state folder right; tell whether it was changed. Raises ``RunError`` where too much is gone."""
+        changed = False
+        objects, store = self._looked
+        if marks(self.ledger.objects) != objects:
+            changed = True
+            lost = self.ledger.recover()
+            if lost:
+                raise RunError(
+                    f"a worker removed unspin's state of the run {self.id} and what the workspace had of it "
+                    f"({', '.join(lost[:3])}): it cannot go on. Begin another."
+                )
+            if record["commit"] and not self.ledger.has(record["commit"]):
+                record["commit"] = ""  # the workspace's history begins anew
+        if self.clone.marks() != store:
+            changed = True
+            packs = [self.ledger.read(path) or b"" for path in self.ledger.paths() if path.endswith("/commit.pack")]
+            self.clone.make_again(record["repository"], record["base"], packs, record["head"])
+        log = self.ledger.derived["events.jsonl"]
+        if read_plain(self._log, len(log) + 1) != log:
+            changed = True
+            write(self._log, log)
         if not self.was_kept():
+            changed = True
             write(self.kept, self._written)
-            changed.append("unspin's own state")
         return changed
 
     def finish(self, record: dict[str, Any]) -> None:
