@@ -45,6 +45,19 @@ def test_a_failed_check_blocks() -> None:
     assert verdict.verdict == REVISE and verdict.open == [failed]
 
 
+def test_a_check_that_goes_on_failing_is_the_same_finding_whatever_fails_in_it() -> None:
+    def failed(words: str, turn: int) -> list[Finding]:
+        return [Finding("check-test", "critical", True, "pytest -q", words, reviewer="checks", since=turn)]
+
+    first = merge("code", [review(SHIP)], failed("2 tests fail: test_a, test_b", 3))
+    second = merge("code", [review(SHIP)], failed("1 test fails: test_a", 4), first.open)
+    assert [(each.id, each.since, each.claim) for each in second.open] == [("check-test", 3, "1 test fails: test_a")]
+    assert not second.resolved and not second.returned, "it is the same finding, and not word for word"
+    third = merge("code", [review(SHIP)], failed("1 test fails: test_a", 5), second.open)
+    assert [each.id for each in third.returned] == ["check-test"]
+    assert [each.id for each in merge("code", [review(SHIP)], [], third.open).resolved] == ["check-test"]
+
+
 def test_findings_keep_their_identity_from_turn_to_turn() -> None:
     first = merge("design", [review(REVISE, objection(id="A7"), objection("name it better", id="A8"))])
     again = merge(

@@ -22,7 +22,7 @@ from unspin.guard.budget import Budget, StopReport
 from unspin.run import clients, clone, prompts, usage, worker
 from unspin.run import machine as m
 from unspin.run.clone import RunError
-from unspin.run.findings import SCHEMA, Finding, Review, ReviewError, Verdict, merge, read
+from unspin.run.findings import CHECKS, SCHEMA, Finding, Review, ReviewError, Verdict, merge, read
 from unspin.run.ledger import read_plain
 from unspin.run.machine import Machine
 from unspin.run.settings import ENVIRONMENT, PREFIXES, RunSettings
@@ -294,7 +294,7 @@ class Conductor:
                     else outcome.problem or (f"exit status {status}" if status else "its outcome cannot be told")
                 )
                 found.append(
-                    Finding(f"check-{kind}", "critical", True, command, what, reviewer="checks", since=step.turn)
+                    Finding(f"check-{kind}", "critical", True, command, what, reviewer=CHECKS, since=step.turn)
                 )
         self.record["failed_checks"] = [each.as_mapping() for each in found]
         self.record["failing"], self.record["build"] = failing, build
@@ -351,7 +351,7 @@ class Conductor:
         ]
         failed = [Finding.of(each) for each in self.record["failed_checks"]] if step.stage == m.CODE else []
         if step.stage == m.CODE and not self._changes_anything():
-            failed.append(Finding("no-change", "critical", True, "", _NOTHING, reviewer="checks", since=step.turn))
+            failed.append(Finding("no-change", "critical", True, "", _NOTHING, reviewer=CHECKS, since=step.turn))
         verdict = merge(step.stage, reviews, failed, self._open())
         self._write(f"{folder}/verdict.json", _pretty(verdict.as_mapping()))
         self._rot(step, verdict)
@@ -379,7 +379,7 @@ class Conductor:
             step.turn,
             failing_tests=self.record.get("failing") if step.stage == m.CODE else None,
             build=self.record.get("build", "") if step.stage == m.CODE else "",
-            findings=[each.claim for each in verdict.open if each.reviewer != "checks"],
+            findings=[each.claim for each in verdict.open if each.reviewer != CHECKS],
         )
         for response in guard.observe(report):
             self._note("rot", turn=step.turn, stage=step.stage, message=response.message)

@@ -21,6 +21,9 @@ READY, SHIP, REVISE = "ready", "ship", "revise"
 #: The verdict that ends a stage.
 TERMINAL = {"design": READY, "code": SHIP}
 
+#: The reviewer that unspin itself is: its own checks.
+CHECKS = "checks"
+
 SEVERITIES = ("critical", "major", "minor", "nit")
 
 _LARGEST = 1_000_000  # bytes of a review
@@ -59,9 +62,12 @@ class ReviewError(Exception):
 
 
 class Finding:
-    """One objection. ``key`` is the same for the same objection in another turn, ``loose`` when lines moved too."""
+    """One objection. ``key`` is the same for the same objection in another turn, ``loose`` when lines moved too.
 
-    __slots__ = ("blocking", "claim", "id", "key", "location", "loose", "reviewer", "severity", "since")
+    A reviewer's is known by its words and place, one of our own checks by its id: what fails in it may change.
+    """
+
+    __slots__ = ("blocking", "claim", "id", "key", "location", "loose", "reviewer", "severity", "since", "words")
 
     def __init__(
         self, id: str, severity: str, blocking: bool, location: str, claim: str, *, reviewer: str = "", since: int = 0
@@ -73,9 +79,10 @@ class Finding:
         self.claim = claim
         self.reviewer = reviewer
         self.since = since  # the turn in which it was raised first
-        words = " ".join(claim.split())
-        self.key = digest(f"{reviewer}\0{location.strip()}\0{words}")
-        self.loose = digest(f"{reviewer}\0{_LINE.sub('', location.strip())}\0{words}")
+        self.words = " ".join(claim.split())
+        place, said = (location.strip(), self.words) if reviewer != CHECKS else (id, "")
+        self.key = digest(f"{reviewer}\0{place}\0{said}")
+        self.loose = digest(f"{reviewer}\0{_LINE.sub('', place)}\0{said}")
 
     def as_mapping(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -206,7 +213,7 @@ def merge(
     for each in failed_checks:
         _take(now, each)
     gone = {key: each for key, each in before.items() if key not in now}
-    returned = []
+    known_ones, returned = [], []
     for key, each in now.items():
         known = before.get(key)
         if known is None:  # the same words about the same file: its lines moved
@@ -214,8 +221,10 @@ def merge(
             known = gone.pop(moved) if moved else None
         if known is not None:
             each.since, each.id = known.since, known.id
-            returned.append(each)
-    _name_apart(now.values(), returned)
+            known_ones.append(each)
+            if each.words == known.words:
+                returned.append(each)
+    _name_apart(now.values(), known_ones)
     found = sorted(now.values(), key=lambda each: (not each.blocking, SEVERITIES.index(each.severity), each.since))
     wanted = TERMINAL[stage]
     done = bool(verdicts) and all(each == wanted for each in verdicts) and not any(each.blocking for each in found)

@@ -11,6 +11,7 @@ import shlex
 
 from unspin.guard.budget import Budget, BudgetError
 from unspin.guard.settings import CHECK_KINDS
+from unspin.run.findings import CHECKS
 from unspin.run.machine import Caps
 from unspin.run.prompts import LEAST
 
@@ -145,7 +146,7 @@ class RunSettings:
         found = []
         for at, each in enumerate(given or [{"name": name} for name in PROMPTS]):
             name = each.get("name")
-            if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "checks":
+            if not isinstance(name, str) or not _NAME.fullmatch(name) or name == CHECKS:
                 raise _wrong(f"reviewers[{at}].name", name, 'a short name of letters, digits and -, not "checks"')
             _only(f"reviewers[{at}]", each, ("name", "command", "prompt", "stages", "time_limit"))
             prompt = each.get("prompt", PROMPTS.get(name, PROMPTS["correctness"]))
