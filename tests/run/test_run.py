@@ -90,6 +90,28 @@ def test_a_reviewer_that_writes_nothing_usable_fails_the_run(project: Path, revi
     assert [each["attempt"] for each in events if each["event"] == "review_done"] == [1, 2, 3]
 
 
+def test_an_attempt_that_came_to_nothing_is_told_to_the_next(project: Path) -> None:
+    once = "mark = pathlib.Path(sys.argv[0] + stage); first = not mark.exists(); mark.touch()\n"
+    author = AUTHOR.replace(
+        "if stage in", f"{once}    if first and stage == 'sketch':\n        sys.exit(3)\n    if stage in"
+    )
+    reviewer = REVIEWER.replace("first = turn == 2", f"{once}    verdict_file = os.environ['UNSPIN_FINDINGS']")
+    reviewer = (
+        reviewer.replace("{'verdict'", "{'verdict'")
+        + "    if first: pathlib.Path(verdict_file).write_text('Looks good!')\n"
+    )
+    reviewer = reviewer.replace("if first else []", "if False else []").replace('"revise" if first else', "")
+    configure(project, author=author, reviewer=reviewer)
+    done = go(project)
+    assert done.exit_code == 0, done.output
+    turns = Path(data_folder()) / last(project)["id"] / "workspace" / "turns"
+    words = "The attempt before this one came to nothing: "
+    told = {str(each.relative_to(turns)): each.read_text() for each in turns.rglob("*prompt.md")}
+    assert f"{words}exit status 3. " in told["002-sketch/prompt.md"]
+    assert f"{words}the review is no JSON" in told["003-design/reviews/one-2.prompt.md"]
+    assert sum(words in each for each in told.values()) == 3  # and the second review of the code
+
+
 def test_a_failing_check_blocks(project: Path) -> None:
     configure(project, author=AUTHOR.replace("return a + b", "return a * b"), more="[run.caps]\nturns = 4\n")
     assert go(project).exit_code == 3

@@ -192,6 +192,7 @@ class Conductor:
             findings=self._open(),
             files=self._places() if stage == m.CODE else (),
             verdict=self._last_verdict(),
+            problem=self.record.get("problem", ""),
             tokens=self.settings.prompt_tokens,
         )
         folder = self._folder(turn, stage)
@@ -207,6 +208,7 @@ class Conductor:
                 problem = "it left no design"
         elif not problem:
             problem = self._commit_code(turn, folder)
+        self.record["problem"] = problem
         if outcome.startable:
             self.machine.author_done(ok=not problem)
         else:
@@ -320,6 +322,7 @@ class Conductor:
             base=record["base"] if code else "",
             decisions=self._decisions(),
             findings=[each for each in self._open() if each.reviewer in (who.name, "")],
+            problem=record.get("problem", ""),
             tokens=self.settings.prompt_tokens,
         )
         folder = f"{self._folder(step.turn, step.stage)}/reviews"
@@ -338,6 +341,7 @@ class Conductor:
             self.machine.review_done(who.name, ok=False)
         else:
             self.machine.review_done(who.name, ok=True)
+        record["problem"] = problem
         self._note(
             "review_done", turn=step.turn, stage=step.stage, reviewer=who.name, attempt=step.attempt, problem=problem
         )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 #: Tokens that a prompt needs at least.
 LEAST = 1000
 
+_PROBLEM = 120  # tokens of the reason why an attempt came to nothing
 _CHARACTERS = 8  # of a token at most: longer texts are cut there, whatever they come to
 _REST = "\n\n(The rest is left out here; the workspace has it whole: {})"
 
@@ -38,10 +39,12 @@ def author(
     decisions: str = "",
     files: Sequence[str] = (),
     verdict: str = "",
+    problem: str = "",
 ) -> str:
     """Return the prompt of an author turn, of at most ``tokens`` tokens.
 
-    ``files`` are those that the design names, ``verdict`` the file with the findings that are open.
+    ``files`` are those that the design names, ``verdict`` the file with the findings that are open, ``problem`` why
+    the attempt before this one came to nothing, if it did.
     """
     title = "The design so far" if stage == "design" else "The approved design" if stage == "code" else "The sketch"
     parts = [("The ticket", ticket, 5.0, "ticket.md")]
@@ -53,7 +56,7 @@ def author(
         parts.append(("Decided by the person", decisions, 1.0, "decisions.md"))
     if findings:
         parts.append((_TEXTS["open"], _listed(findings), 4.0, verdict or "verdict.json"))
-    return _whole([_TEXTS["tasks"][stage], _TEXTS["read"]], parts, tokens)
+    return _whole([_TEXTS["tasks"][stage], *_again(problem), _TEXTS["read"]], parts, tokens)
 
 
 def reviewer(
@@ -67,11 +70,16 @@ def reviewer(
     tokens: int,
     base: str = "",
     decisions: str = "",
+    problem: str = "",
 ) -> str:
-    """Return the prompt of a review of a stage; ``base`` is the commit that the change began from."""
+    """Return the prompt of a review of a stage; ``base`` is the commit that the change began from.
+
+    ``problem`` is why the attempt before this one does not count, if there was one.
+    """
     what = "the design below" if stage == "design" else "the change in this folder, against the design below"
     terminal = "ready" if stage == "design" else "ship"
     head = [cut(f"You review {what}. {look}", tokens // 4), _TEXTS["review"] % terminal, _TEXTS["read_review"]]
+    head += _again(problem)
     if base:
         head.append(f"See the change with: git diff {base}")
     parts = [("The ticket", ticket, 4.0, "ticket.md"), ("The design", design, 5.0, "design.md")]
@@ -82,6 +90,10 @@ def reviewer(
     if findings:
         parts.append((_TEXTS["yours"], _listed(findings), 3.0, "verdict.json"))
     return _whole(head, parts, tokens)
+
+
+def _again(problem: str) -> list[str]:
+    return [_TEXTS["again"] % cut(" ".join(problem.split()), _PROBLEM)] if problem else []
 
 
 def _whole(head: list[str], parts: list[tuple[str, str, float, str]], tokens: int) -> str:
