@@ -96,10 +96,7 @@ def test_an_attempt_that_came_to_nothing_is_told_to_the_next(project: Path) -> N
         "if stage in", f"{once}    if first and stage == 'sketch':\n        sys.exit(3)\n    if stage in"
     )
     reviewer = REVIEWER.replace("first = turn == 2", f"{once}    verdict_file = os.environ['UNSPIN_FINDINGS']")
-    reviewer = (
-        reviewer.replace("{'verdict'", "{'verdict'")
-        + "    if first: pathlib.Path(verdict_file).write_text('Looks good!')\n"
-    )
+    reviewer += "    if first: pathlib.Path(verdict_file).write_text('Looks good!')\n"
     reviewer = reviewer.replace("if first else []", "if False else []").replace('"revise" if first else', "")
     configure(project, author=author, reviewer=reviewer)
     done = go(project)
