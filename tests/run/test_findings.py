@@ -101,3 +101,12 @@ def test_whatever_it_holds_it_is_read_or_an_error(data: bytes) -> None:
         assert read(data, "one").verdict in (READY, SHIP, REVISE)
     except ReviewError as error:
         assert str(error)
+
+
+def test_a_key_that_is_there_twice_leaves_open_what_was_meant() -> None:
+    for text in (
+        '{"verdict": "revise", "verdict": "ship", "findings": []}',
+        '{"verdict": "ship", "findings": [1], "findings": []}',
+    ):
+        with pytest.raises(ReviewError, match="twice"):
+            read(text.encode(), "one")

@@ -112,6 +112,39 @@ def test_the_gate_shows_what_is_open_and_the_story_what_was_resolved(project: Pa
     assert "say what b is" in run("runs", "show", id).output and "say what b is" not in run("gate", id).output
 
 
+def test_the_story_tells_how_each_finding_came_to_its_end(project: Path) -> None:
+    found = '[{"id": "F1", "severity": "nit", "blocking": turn < 4, "location": "design", "claim": f"claim {turn}"}]'
+    reviewer = REVIEWER.replace("found = [{", f"found = {found} if True else [{{").replace(
+        "first = turn == 2", "first = turn < 4"
+    )
+    configure(project, reviewer=reviewer, more="[run.caps]\nreview_streak = 2\n")
+    assert go(project).exit_code == 3
+    told = last(project)
+    assert run("gate", told["id"], "approve", "--note", "good enough:\n\n  keep it\n- small").exit_code == 0
+    told = last(project)
+    ways = [(each["claim"], each["how"], each["in_turn"]) for each in told["resolved_findings"]]
+    assert ways == [("claim 2", "not raised again", 3), ("claim 3", "approved all the same", 3)]
+    assert told["open_findings"] == []
+    assert "raised in turn 3, approved all the same in turn 3" in " ".join(
+        run("runs", "show", told["id"]).output.split()
+    )
+    assert go(project, "--resume", told["id"]).exit_code == 0
+    prompt = (workspace(project) / "turns/004-code/prompt.md").read_text()
+    assert "approve: good enough:\n  keep it\n  - small" in prompt and "claim 3" not in prompt
+    assert "(one, approved all the same): claim 3" in (workspace(project) / "description.md").read_text()
+    assert [each["claim"] for each in last(project)["open_findings"]] == ["claim 4"]
+
+
+def test_what_did_not_block_a_design_is_part_of_the_story(project: Path) -> None:
+    configure(
+        project,
+        reviewer=REVIEWER.replace('"blocking": True', '"blocking": False').replace('"revise" if first else ', ""),
+    )
+    assert go(project).exit_code == 0
+    ways = [(each["claim"], each["how"]) for each in last(project)["resolved_findings"]]
+    assert ways == [("say what b is", "did not block")] and last(project)["author_turns"] == 3
+
+
 def test_somebody_is_told_where_it_ends(project: Path) -> None:
     notify = f"{sys.executable} -c \\\"import os, sys; open('{project.parent}/told', 'a').write(os.environ['UNSPIN_RUN'] + sys.stdin.read())\\\""
     configure(project, more=f'notify = "{notify}"\n')

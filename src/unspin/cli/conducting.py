@@ -407,7 +407,7 @@ def _show(record: dict[str, Any], files: Files, *, resolved: bool = True) -> Non
         about = f"{each['id']} ({kind}, {each['reviewer']}, since turn {each['since']})"
         page.hang("open", f"{about} {each['location']}: {each['claim']}")
     for each in told["resolved_findings"] if resolved else ():
-        since = f"raised in turn {each['since']}, not raised again in turn {each['in_turn']}"
+        since = f"raised in turn {each['since']}, {each['how']} in turn {each['in_turn']}"
         page.hang("resolved", f"{each['id']} ({each['reviewer']}, {since}): {each['claim']}", style="dim")
     report = told["report"]
     if report and report["next_step"]:

@@ -41,6 +41,8 @@ _LARGEST_REVIEW = 1_000_001  # bytes: one more than a review may have
 _EXCERPT = 600  # characters of a check's output in the report
 _PLACE = re.compile(r"[\w./@+-]*[\w/]\.\w+(?::\d[\d-]*)?|(?:[\w.@+-]+/)+[\w.@+-]+(?::\d[\d-]*)?")
 _MOST_PLACES = 40
+#: How a finding came to its end.
+NOT_RAISED, NOT_BLOCKING, APPROVED = "not raised again", "did not block", "approved all the same"
 #: The state of a run that is to go on and that no process has: its own was killed, or a decision was made since.
 INTERRUPTED = "interrupted"
 _NOTHING = "nothing is changed: the branch holds what the run began from"
@@ -370,7 +372,8 @@ class Conductor:
             open=len(verdict.open),
             blocking=sum(each.blocking for each in verdict.open),
             returned=[each.id for each in verdict.returned],
-            resolved=[{**each.as_mapping(), "in_turn": step.turn} for each in verdict.resolved],
+            resolved=[_settled(each.as_mapping(), step.turn, NOT_RAISED) for each in verdict.resolved]
+            + [_settled(each.as_mapping(), step.turn, NOT_BLOCKING) for each in verdict.open if ended],
         )
         self._look_again(step.turn, step.stage)
         self._settle(f"Turn {step.turn} ({step.stage}): {verdict.verdict}", commit=True)
@@ -408,7 +411,8 @@ class Conductor:
         resolved = _resolved(self.files)
         if resolved:
             lines += ["## Objections that were resolved", ""]
-            lines += [f"- {each['id']} ({each['reviewer']}): {' '.join(each['claim'].split())}" for each in resolved]
+            lines += [f"- {each['id']} ({each['reviewer']}, {each['how']}): {' '.join(each['claim'].split())}"
+                      for each in resolved]  # fmt: skip
         self._write("description.md", "\n".join(lines) + "\n")
         self.files.clone.deliver(record["repository"])
         self.machine.finished()
@@ -550,9 +554,14 @@ class Conductor:
             raise ValueError("approve: no code was written yet")
         if decision:
             getattr(self.machine, decision)()
-        said = f"- {when} {decision or 'note'}{f': {note}' if note else ''}\n"
+        resolved = []
+        if decision == "approve" and stage == m.DESIGN:
+            resolved = [_settled(each, self.machine.state["turn"], APPROVED) for each in self.record["open"]]
+            self.record["open"] = []
+        text = "\n  ".join(filter(None, (line.strip() for line in note.splitlines())))
+        said = f"- {when} {decision or 'note'}{f': {text}' if text else ''}\n"
         self._write("decisions.md", self._read("decisions.md") + said)
-        self._note("decided", decision=decision or "note", note=note)
+        self._note("decided", decision=decision or "note", note=note, resolved=resolved)
         step = self.machine.next()
         if step.what == m.OVER:
             self._write("report.json", _pretty(self.report(step).as_mapping()))
@@ -569,8 +578,8 @@ class Conductor:
 
     def _decisions(self) -> str:
         """Return what the person decided with a note, the newest first."""
-        lines = [line for line in self._read("decisions.md").splitlines() if line.startswith("- ") and ": " in line]
-        return "\n".join(reversed(lines))
+        entries = self._read("decisions.md").split("\n- ")[1:]
+        return "\n".join(f"- {each.rstrip()}" for each in reversed(entries) if ": " in each)
 
     def _last_verdict(self) -> str:
         verdicts = self.machine.state["verdicts"]
@@ -591,8 +600,12 @@ def _mark(files: Files) -> str:
     return f"{files.id}.{digest(files.place)}."
 
 
+def _settled(finding: dict[str, Any], turn: int, how: str) -> dict[str, Any]:
+    return {**finding, "in_turn": turn, "how": how}
+
+
 def _resolved(files: Files) -> list[dict[str, Any]]:
-    return [each for event in files.events() if event["event"] == "verdict" for each in event["resolved"]]
+    return [{"how": NOT_RAISED, **each} for event in files.events() for each in event.get("resolved", ())]
 
 
 def story(record: dict[str, Any], files: Files) -> dict[str, Any]:

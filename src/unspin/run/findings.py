@@ -128,7 +128,7 @@ def read(data: bytes, reviewer: str, *, turn: int = 0) -> Review:
     if not data.strip():
         raise ReviewError("the review is empty, expected a JSON object with verdict and findings")
     try:
-        given = json.loads(data.decode("utf-8"))
+        given = json.loads(data.decode("utf-8"), object_pairs_hook=_object)
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         raise ReviewError(f"the review is no JSON ({error}), expected an object with verdict and findings") from None
     if not isinstance(given, dict):
@@ -139,6 +139,14 @@ def read(data: bytes, reviewer: str, *, turn: int = 0) -> Review:
     if not isinstance(findings, list) or len(findings) > _MOST:
         raise ReviewError(f"findings is no list of at most {_MOST} entries")
     return Review(reviewer, verdict, [_finding(each, at, reviewer, turn) for at, each in enumerate(findings)])
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; a key that is there twice leaves open what was meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
 def _finding(given: Any, at: int, reviewer: str, turn: int) -> Finding:
