@@ -217,6 +217,29 @@ def test_another_machine_goes_on_from_the_workspace_alone(
     git(Path(data_folder()) / id / "workspace", "fsck", "--full")
 
 
+def test_a_repository_that_was_moved_is_taken_from_where_the_person_stands(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert go(project, "TICKET.md", "--gate", "design").exit_code == 3
+    id = last(project)["id"]
+    monkeypatch.chdir(tmp_path)
+    project.rename(tmp_path / "moved")
+    assert run("gate", id, "approve").exit_code == 0
+    result = run("run", "--resume", id)
+    assert result.exit_code == 2 and "is not there any more" in " ".join(result.output.split())
+    git(tmp_path, "init", "-q", "another")
+    git(tmp_path / "another", "commit", "-q", "--allow-empty", "-m", "x")
+    monkeypatch.chdir(tmp_path / "another")
+    result = run("run", "--resume", id)
+    assert result.exit_code == 1 and "does not have the commit" in " ".join(result.output.split())
+    monkeypatch.chdir(tmp_path / "moved")
+    result = run("run", "--resume", id)
+    assert result.exit_code == 0, result.output
+    told = last(project)
+    assert told["repository"] == str(tmp_path / "moved") and told["author_turns"] == 4
+    assert git(tmp_path / "moved", "show", f"{told['branch']}:calc.py") == "def add(a, b):\n    return a + b\n"
+
+
 # -- repositories ----------------------------------------------------------------------
 
 

@@ -120,8 +120,14 @@ def run(ticket: str, plan: bool, resumed: str, drill: bool, gates: tuple[str, ..
 def _resume(files: Files, path: str | None, gates: tuple[str, ...], pr: bool) -> int:
     record = files.load()
     repository = record["repository"]
-    if record.get("elsewhere") and not os.path.isdir(repository):
-        repository = _repository()
+    if not os.path.isdir(repository):
+        try:
+            repository = _repository()
+        except click.UsageError:
+            raise click.UsageError(
+                f"{show.tilde(repository)}, which the run works for, is not there any more: resume it from where that "
+                "repository is now, or from a clone that has the commit it began from."
+            ) from None
     table = _table(repository, path) if path or record["settings"] is None else record["settings"]
     settings = _checked(table, path or f"the settings of run {files.id}")
     settings.gates = tuple({*settings.gates, *record["gates"], *gates})

@@ -279,6 +279,12 @@ def _is_sha256(store: str) -> bool:
 # -- the person's repository ------------------------------------------------------------
 
 
+def demand(repository: str, base: str) -> None:
+    """Raise ``RunError`` where a repository does not have the commit that a run began from."""
+    if git(repository, "cat-file", "-t", base, check=False) != "commit":
+        raise RunError(f"{repository} does not have the commit {base[:12]} that the run began from")
+
+
 def unfit(repository: str, base: str) -> str:
     """Return why no run can work on this repository, empty where it can."""
     if git(repository, "for-each-ref", "refs/heads/unspin", "--format=%(refname)", check=False) == "refs/heads/unspin":

@@ -138,6 +138,9 @@ class Conductor:
         record = record or files.load()
         worker.end_marked(_mark(files))
         self = cls(files, settings, record, told)
+        if not record.get("elsewhere") and repository and repository != record["repository"]:
+            clone.demand(repository, record["base"])
+            record["repository"] = repository
         if record.get("elsewhere"):
             files.arrive(record, repository or record["repository"])
             self._note("arrived", repository=record["repository"])

@@ -13,7 +13,7 @@ import json
 import os
 import time
 
-from unspin.run.clone import Clone, RunError, git
+from unspin.run.clone import Clone, RunError, demand, git
 from unspin.run.ledger import Ledger, marks, read_plain, remove
 
 TYPE_CHECKING = False
@@ -192,8 +192,7 @@ class Files:
         record.pop("elsewhere", None)
         if not record["made"]:
             raise RunError(f"the run {self.id} has nothing to go on from: it ended before its workspace was made")
-        if git(repository, "cat-file", "-t", record["base"], check=False) != "commit":
-            raise RunError(f"{repository} does not have the commit {record['base'][:12]} that the run began from")
+        demand(repository, record["base"])
         log = read_plain(os.path.join(self.workspace, "events.jsonl"), _LARGEST) or b""
         log = log[: log.rfind(b"\n") + 1]
         self.ledger.derived = {"events.jsonl": log, "run.json": b""}
