@@ -106,6 +106,19 @@ def test_what_a_person_approves_with_open_objections_says_so_in_its_description(
     assert "- test: failed (" in text and "- check-test (critical, blocking, checks): exit status 1" in text
 
 
+def test_the_description_fits_into_a_pull_request_and_says_its_title_once(project: Path) -> None:
+    (project / "TICKET.md").write_text("# Mend add()\n\n" + "It subtracts. " * 9_000)
+    author = AUTHOR.replace("add() in calc.py", "add() in calc.py" + "x" * 200_000)
+    many = 'found = [dict(found[0], id=f"F{n}", claim=f"claim {n} " + "y" * 3_900) for n in range(90)] if first else []'
+    reviewer = REVIEWER.replace("    verdict =", f"    {many}\n    verdict =", 1)
+    configure(project, author=author, reviewer=reviewer)
+    done = go(project)
+    assert done.exit_code == 0, done.output
+    text = (workspace(project) / "description.md").read_text()
+    assert len(text) < 65_536 and text.count("Mend add()") == 1
+    assert text.startswith("# Mend add()\n\nIt subtracts.") and text.count("The rest is left out here") == 3
+
+
 def test_the_gate_shows_what_is_open_and_the_story_what_was_resolved(project: Path) -> None:
     assert go(project, "TICKET.md", "--gate", "design").exit_code == 3
     id = last(project)["id"]

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _LONGEST_DESIGN = 400_000  # characters
 _LARGEST_REVIEW = 1_000_001  # bytes: one more than a review may have
+_LONGEST_PART = 10_000  # characters of each of the six parts of the description
 _EXCERPT = 600  # characters of a check's output in the report
 _PLACE = re.compile(r"[\w./@+-]*[\w/]\.\w+(?::\d[\d-]*)?|(?:[\w.@+-]+/)+[\w.@+-]+(?::\d[\d-]*)?")
 _MOST_PLACES = 40
@@ -245,6 +246,12 @@ class Conductor:
         lines = (line.lstrip("# ").strip() for line in self._read("ticket.md").splitlines())
         return next(filter(None, lines), "Change")[:72]
 
+    def _body(self) -> str:
+        """Return the ticket without the heading that is its title."""
+        text = self._read("ticket.md").strip()
+        first, _, rest = text.partition("\n")
+        return rest.strip() if first.startswith("#") and first.lstrip("# ").strip() == self._title() else text
+
     def _places(self) -> list[str]:
         """Return the files, with their insertion points, that the design names and that are there."""
         found: dict[str, None] = {}
@@ -399,24 +406,23 @@ class Conductor:
 
     def _finish(self, step: Step) -> None:
         record = self.record
-        lines = [f"# {self._title()}", "", self._read("ticket.md").strip(), "", "## Design", ""]
-        lines += [self._read("design.md").strip(), "", "## Changed", "", "```"]
-        lines += [self.files.clone.changes(record["base"], record["head"]), "```", ""]
+        changed = self.files.clone.changes(record["base"], record["head"])
+        parts = [f"# {self._title()}", _within(self._body(), "ticket.md")]
+        parts += ["## Design", _within(self._read("design.md").strip(), "design.md")]
+        parts += ["## Changed", f"```\n{_within(changed)}\n```"]
         if record["checks"]:
-            lines += ["## Checks", ""]
-            lines += [f"- {each['kind']}: {each['outcome']} (`{each['command']}`)" for each in record["checks"]]
-            lines.append("")
+            lines = [f"- {each['kind']}: {each['outcome']} (`{each['command']}`)" for each in record["checks"]]
+            parts += ["## Checks", _within("\n".join(lines))]
         if record["open"]:  # a person approved it all the same, or none of it blocks
-            lines += ["## Objections that are open", ""]
-            lines += [f"- {each['id']} ({each['severity']}{', blocking' * each['blocking']}, {each['reviewer']}): "
-                      f"{' '.join(each['claim'].split())}" for each in record["open"]]  # fmt: skip
-            lines.append("")
+            lines = [f"- {each['id']} ({each['severity']}{', blocking' * each['blocking']}, {each['reviewer']}): "
+                     f"{' '.join(each['claim'].split())}" for each in record["open"]]  # fmt: skip
+            parts += ["## Objections that are open", _within("\n".join(lines), "run.json")]
         resolved = _resolved(self.files)
         if resolved:
-            lines += ["## Objections that were resolved", ""]
-            lines += [f"- {each['id']} ({each['reviewer']}, {each['how']}): {' '.join(each['claim'].split())}"
-                      for each in resolved]  # fmt: skip
-        self._write("description.md", "\n".join(lines) + "\n")
+            lines = [f"- {each['id']} ({each['reviewer']}, {each['how']}): {' '.join(each['claim'].split())}"
+                     for each in resolved]  # fmt: skip
+            parts += ["## Objections that were resolved", _within("\n".join(lines), "events.jsonl")]
+        self._write("description.md", "\n\n".join(filter(None, parts)) + "\n")
         self.files.clone.deliver(record["repository"])
         self.machine.finished()
         self._note("shipped", branch=record["branch"], head=record["head"])
@@ -601,6 +607,14 @@ class Conductor:
 def _mark(files: Files) -> str:
     """Return how the marks of this run's workers begin."""
     return f"{files.id}.{digest(files.place)}."
+
+
+def _within(text: str, where: str = "") -> str:
+    """Return a part of the description within its bound: GitHub takes 65,536 characters in all."""
+    if len(text) <= _LONGEST_PART:
+        return text
+    note = f"the workspace has it whole: {where}" if where else "see the branch"
+    return f"{text[:_LONGEST_PART].rstrip()}\n\n(The rest is left out here; {note})"
 
 
 def _settled(finding: dict[str, Any], turn: int, how: str) -> dict[str, Any]:

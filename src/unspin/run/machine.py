@@ -250,7 +250,8 @@ class Machine:
 
     def _only_halted(self, what: str) -> None:
         if self.state["state"] != HALTED:
-            raise ValueError(f"{what}: the run is {self.state['state']}, and waits for nobody")
+            now = "it is to go on" if self.state["state"] == RUNNING else f"it is {self.state['state']}"
+            raise ValueError(f"{what}: the run waits for nobody: {now}")
 
     # -- the same everywhere -----------------------------------------------------------
 
