@@ -42,6 +42,22 @@ def test_an_output_is_read_for_its_identity_when_that_is_asked_for(monkeypatch: 
     assert asked == ["words"]
 
 
+def test_an_output_is_read_for_a_cycle_only_where_all_its_commands_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(reading, "normalise_output", lambda output: asked.append(output) or output)
+    guard = Guard(Settings())
+
+    def run(*commands: str) -> list[str]:
+        done = []
+        for command in commands:
+            guard.observe(events.shell(command, f"{command} gave this"))
+            done += [each.rule for each in guard.observe(events.RoundEnd())]
+        return done
+
+    assert (run("cat a", "cat b", "cat c", "cat b"), asked) == ([], [])
+    assert (run("cat c", "cat b"), set(asked)) == (["repeated_action"], {"cat b gave this", "cat c gave this"})
+
+
 def test_a_step_that_is_dumped_and_loaded_holds_what_was_read_late() -> None:
     step = Reader(Settings()).read(events.edit("/p/tests/test_a.py", "assert add(1) == 2", "assert add(1)"))
     again = Step.load(step.dump())
