@@ -15,9 +15,8 @@ _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Inte
 _NOT_STARTED = re.compile(
     r"\S*(?:ba|z|da)?sh: (?:line \d+: )?"
     r"(?:.*: (?:command )?not found|syntax error.*|.*: No such file or directory|.*: Permission denied)"
-    r"|zsh:(?:\d+:)? command not found: \S+"
 )
-_MISSED = re.compile(r"(?:command not found: (\S+)|: (\S+): (?:command )?not found)$")
+_MISSED = re.compile(r": (\S+): (?:command )?not found$")
 
 
 def failed(command: str, output: str) -> bool:
@@ -38,7 +37,4 @@ def failed(command: str, output: str) -> bool:
 def _asked_for(complaint: str, command: str, output: str) -> bool:
     """Tell whether a shell misses what the line wanted: clients send commands of their own behind it."""
     missed = _MISSED.search(complaint)
-    if missed is None:
-        return True
-    name = missed[1] or missed[2]
-    return name in command or output.count(name) > 1
+    return missed is None or missed[1] in command or output.count(missed[1]) > 1
