@@ -79,3 +79,29 @@ def test_runs_of_defects4j_are_tests_and_name_what_fails() -> None:
         guard.observe(events.shell("defects4j test", red, exit_code=1, cwd="/shop"))
         found += guard.observe(events.RoundEnd())
     assert [each.rule for each in found] == ["failing_edits"]
+
+
+REVERT = "git checkout src/repr.py"
+
+
+def test_a_change_that_was_reverted_and_is_made_again_is_one_attempt() -> None:
+    """It was taken out to see that the test fails anyway."""
+    for there in (SHELL[0], "sed -i '12,17d' src/repr.py"):
+        assert said(there, REVERT, there, REVERT, there) == []
+    assert said(edit("total(a)", "total(b)"), REVERT, edit("total(a)", "total(b)"), REVERT) == []
+
+
+def test_several_changes_that_were_reverted_and_are_made_again_in_their_order_are_none_more() -> None:
+    first, second = "sed -i '12,17d' src/repr.py", "sed -i 's/a/c/' src/repr.py"
+    both = f"{first}\n{second}"
+    assert said(both, REVERT, both, REVERT, both) == []
+    assert said(both, REVERT, f"{second}\n{first}", REVERT, both) == ["failing_edits"]
+
+
+def test_another_change_after_a_revert_is_another_attempt() -> None:
+    tries = [f"sed -i 's/a/{name}/' src/repr.py" for name in "bcd"]
+    assert said(tries[0], REVERT, tries[1], REVERT, tries[2]) == ["failing_edits"]
+
+
+def test_to_revert_and_make_the_same_change_without_end_is_a_cycle() -> None:
+    assert "repeated_action" in said(*[SHELL[0], REVERT] * 4)

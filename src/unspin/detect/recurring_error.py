@@ -35,7 +35,8 @@ class RecurringError(Detector):
     and do not count, nor do linters, refused edits and scripts that are meant to fail. If
     less is failing than the time before (fewer tests, fewer errors, other tests), there is
     progress and the count starts again at 1. Edits of documents and scratch scripts are
-    none, nor are those that undo the last one or only put debug output in or out. A pass of
+    none, nor are those that undo the last one, that were reverted and are made again, or that only
+    put debug output in or out. A pass of
     that kind of check ends it, a passed test ends all; for a command that is no check, the
     same command succeeding.
 

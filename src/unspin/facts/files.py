@@ -223,7 +223,7 @@ def read_writes(event: ToolResult, line: Line, place: Place) -> list[FileChange]
         )
         change.beside = write.beside
         if write.script and write.how == "sed -i":
-            change.swap = swap_by_sed(write.script)
+            change.swap = swap_by_sed(write.script) or [digest(write.script), ""]
             change.probe = "debug" if shows_only_by_sed(write.script) else ""
         if is_test_like(change.role):
             _read_test_write(change, call, write.script)

@@ -23,6 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
+    from unspin.facts.step import FileChange
+
     class Values(Protocol):
         """Settings by dotted key, whoever keeps them."""
 
@@ -35,6 +37,7 @@ _MAX_KNOWN = 128  # results whose reading is remembered: agents run the same com
 _MAX_KNOWN_OUTPUT = 10_000  # characters
 _MAX_RED = 400  # tests remembered as red before the first edit
 _MAX_UNDO = 24  # files of which it is remembered what would undo the last edit
+_MAX_MADE = 8  # edits of one file that are remembered, to know them again after they were reverted
 
 _ACKNOWLEDGING = frozenset(
     (
@@ -159,7 +162,7 @@ class Reader:
                 self._remember(step)
 
     def _undo(self, step: Step) -> None:
-        """Mark what takes back the last edit of the same file."""
+        """Mark what takes back the last edit of the same file, and what makes reverted edits again in their order."""
         last = self.state.setdefault("undo", {})
         for change in step.changes:
             if change.refused or not change.path:
@@ -169,8 +172,28 @@ class Reader:
                 if change.swap[0] == undone:
                     change.probe = "undo"
                 last[change.path] = change.swap[1]
+            self._again(change)
         while len(last) > _MAX_UNDO:
             del last[next(iter(last))]
+
+    def _again(self, change: FileChange) -> None:
+        """Follow one file: ``made`` are its edits since it was last reverted, ``gone`` those that the revert took."""
+        files = self.state.setdefault("made", {})
+        entry = files.pop(change.path, None) or {"made": [], "gone": []}
+        if change.change == "revert":
+            entry = {"made": [], "gone": entry["made"] + entry["gone"] if len(entry["made"]) < _MAX_MADE else []}
+        elif change.change == "write" and change.swap and change.swap[0]:
+            if entry["gone"][:1] == [change.swap[0]]:
+                del entry["gone"][0]
+                change.probe = change.probe or "undo"
+            else:
+                entry["gone"] = []
+            entry["made"] = (entry["made"] + [change.swap[0]])[-_MAX_MADE:]
+        else:
+            return
+        files[change.path] = entry
+        while len(files) > _MAX_UNDO:
+            del files[next(iter(files))]
 
     def _choose_error(self, step: Step) -> None:
         """Take the first error that the command does not print when it passes as well."""

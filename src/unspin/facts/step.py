@@ -118,8 +118,8 @@ class FileChange(Late):
     ``gone`` holds names that the change took out of the file, ``mentions`` names on the
     lines of a test that were removed or altered. ``swap`` holds digests of what it did and of what would undo it;
     ``beside`` marks what a check of the same line prints into, and what was cleared away before one.
-    ``probe`` is ``undo`` where it takes the last change of that file back, ``debug`` where it only puts lines in or
-    out that show something: neither is an attempt.
+    ``probe`` is ``undo`` where it takes the last change of that file back or makes a reverted one again, ``debug``
+    where it only puts lines in or out that show something: neither is an attempt.
     """
 
     __slots__ = (
