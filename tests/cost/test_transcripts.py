@@ -268,6 +268,21 @@ def test_whatever_a_message_says_its_usage_is_read_or_its_line_is_counted_as_ski
     assert found[-1].usage.output == 100
 
 
+def test_half_a_character_costs_no_message(folder: Folder) -> None:
+    odd = text(line()).replace('"content":[]', '"content":[{"type":"text","text":"\\ud83d"}]')
+    folder.write("a.jsonl", odd)
+    reading, found = folder.reading()
+    assert ([each.usage.output for each in found], reading.skipped) == ([100], 0)
+
+
+def test_messages_that_stand_on_one_line_count_each(folder: Folder) -> None:
+    """Two processes wrote at once: the second object stands on the line of the first."""
+    first, second = text(line("msg_1", output=1)), text(line("msg_2", output=2))
+    folder.write("a.jsonl", first + '{"type":"summary","summary":"x"}' + second, first + second[:-9])
+    reading, found = folder.reading()
+    assert ([each.usage.output for each in found], reading.skipped) == ([1, 2], 1)
+
+
 def test_bytes_that_are_no_text_do_no_harm(folder: Folder) -> None:
     path = folder.write("a.jsonl", line())
     path.write_bytes(

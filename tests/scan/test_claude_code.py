@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unspin import events as ev
+from unspin.cost.lines import whole_characters
 from unspin.guard import Settings
 from unspin.scan import formats
 from unspin.scan.items import Broken
 from unspin.scan.readers import claude_code
 from unspin.scan.scanning import Result, scan
-from unspin.scan.source import Source, whole_characters
+from unspin.scan.source import Source
 
 _USAGE = {"input_tokens": 10, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 0, "output_tokens": 3}
 

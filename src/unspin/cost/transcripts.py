@@ -24,6 +24,7 @@ from typing import IO, Annotated, NamedTuple
 import msgspec
 
 from unspin.cost.files import Transcript, find, folders
+from unspin.cost.lines import objects
 from unspin.cost.prices import Usage
 
 __all__ = ["SYNTHETIC", "Message", "Reading", "find", "folders"]
@@ -166,26 +167,13 @@ class Reading:
         with _open(path) as stream:
             for text in self._lines(stream):
                 try:
-                    line = _decode(text)
-                    if line.type == "progress":
-                        line = _unwrapped(line)
+                    _keep(kept, _read(text))
                 except _BROKEN:
-                    self.skipped += _was_message(text)
-                    continue
-                message = line.message
-                if not message or not (used := message.usage) or line.type not in _KINDS or message.model == SYNTHETIC:
-                    continue
-                key = (
-                    message.id or f"{line.timestamp} {used}",
-                    (line.request_id or line.request_ref or "") if message.id else _NO_ID,
-                )
-                known = kept.get(key)
-                if known is None:
-                    kept[key] = (line.timestamp or "", line, message, used)
-                else:
-                    more = (used.output_tokens or 0) - (known[3].output_tokens or 0)
-                    if more > 0 or (more == 0 and message.stop_reason and not known[2].stop_reason):
-                        kept[key] = (known[0], line, message, used)
+                    for part in objects(bytes(text)) or (text,):
+                        try:
+                            _keep(kept, _read(part))
+                        except _BROKEN:
+                            self.skipped += _was_message(part)
         return kept
 
     def _lines(self, stream: IO[bytes]) -> Iterator[memoryview]:
@@ -225,6 +213,29 @@ class Reading:
                 view[:kept] = view[cut:end]
 
 
+def _read(text: bytes | memoryview) -> _Line:
+    line = _decode(text)
+    return _unwrapped(line) if line.type == "progress" else line
+
+
+def _keep(kept: _Kept, line: _Line) -> None:
+    """Take a line in where it tells more of its message than those before it."""
+    message = line.message
+    if not message or not (used := message.usage) or line.type not in _KINDS or message.model == SYNTHETIC:
+        return
+    key = (
+        message.id or f"{line.timestamp} {used}",
+        (line.request_id or line.request_ref or "") if message.id else _NO_ID,
+    )
+    known = kept.get(key)
+    if known is None:
+        kept[key] = (line.timestamp or "", line, message, used)
+    else:
+        more = (used.output_tokens or 0) - (known[3].output_tokens or 0)
+        if more > 0 or (more == 0 and message.stop_reason and not known[2].stop_reason):
+            kept[key] = (known[0], line, message, used)
+
+
 def _unwrapped(line: _Line) -> _Line:
     """Return the subagent's line that a progress line carries, what the parent's line tells filled in."""
     inner = _decode_progress(line.data).message
@@ -238,7 +249,7 @@ def _unwrapped(line: _Line) -> _Line:
     return inner
 
 
-def _was_message(line: memoryview) -> bool:
+def _was_message(line: bytes | memoryview) -> bool:
     """Return whether a line that could not be read was a model message, as far as can be told."""
     try:
         return _decode_kind(line).type == "assistant"

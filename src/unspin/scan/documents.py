@@ -14,8 +14,9 @@ from typing import Any
 
 import msgspec
 
+from unspin.cost.lines import whole_characters
 from unspin.scan.items import Broken
-from unspin.scan.source import MARK, Source, SourceError, whole_characters
+from unspin.scan.source import MARK, Source, SourceError
 
 WHOLE = 8 << 20  # bytes of a document that is parsed in one piece
 _LONGEST = 64 << 20  # bytes of one text in it

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
+
+from unspin.cost.lines import whole_characters
 
 LONGEST_LINE = 16 << 20  # bytes of a line that is still read
 LARGEST_EXPANSION = 200  # times the size of a compressed file, once it is over ...
@@ -35,11 +36,6 @@ _BEGINS = (
 )
 COMPRESSED = (".gz", ".zst", ".zstd")
 MARK = b"\xef\xbb\xbf"  # with which some programs begin a file in UTF-8
-_HALF, _OTHER = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # of a character, in JSON
-_LONE = re.compile(  # begins with what is to be searched for: alternatives from the start take thirty times as long
-    rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!%b)|(?<!%b\\u[dD])[c-fC-F][0-9a-fA-F]{2})" % (_OTHER, _HALF)
-)
-_ESCAPE = re.compile(rb"%b%b|(%b|%b)|\\." % (_HALF, _OTHER, _HALF, _OTHER), re.DOTALL)
 
 
 class SourceError(Exception):
@@ -344,13 +340,6 @@ class _Bounded:
 
     def close(self) -> None:
         self._raw.close()
-
-
-def whole_characters(data: bytes) -> bytes:
-    """Return JSON without escapes of half a character: programs write them that cut texts in UTF-16."""
-    if _LONE.search(data) is None:
-        return data
-    return _ESCAPE.sub(lambda found: b"\\ufffd" if found[1] else found[0], data)
 
 
 def _fully(stream: IO[bytes], size: int) -> bytes:

@@ -17,13 +17,14 @@ import msgspec
 from unspin import events as ev
 from unspin.agents.claude_code import MACHINE_OPENINGS, MACHINE_SOURCES, call_of, result_of, text_of
 from unspin.agents.claude_transcript import window_of
+from unspin.cost.lines import objects
 from unspin.cost.transcripts import usage_in
 from unspin.facts.digest import digest
 from unspin.facts.files import absolute
 from unspin.facts.shell import read_line
 from unspin.scan.items import Began, Broken, Skipped, Used
-from unspin.scan.readers.plain import glued, misfit
-from unspin.scan.source import Source, SourceError, whole_characters
+from unspin.scan.readers.plain import misfit
+from unspin.scan.source import Source, SourceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,17 +125,6 @@ _decode_loosely = msgspec.json.Decoder(_Loose).decode
 _decode_progress = msgspec.json.Decoder(_Progress).decode
 _decode_told = msgspec.json.Decoder(_Told).decode
 _plain = msgspec.json.Decoder().decode
-
-
-def _line_of(data: bytes) -> _Line:
-    """Return a line decoded, half characters as none: the decoder refuses each, also in what it passes over."""
-    try:
-        return decode(data)
-    except msgspec.DecodeError:
-        whole = whole_characters(data)
-        if whole == data:
-            raise
-        return decode(whole)
 
 
 def _response_of(raw: msgspec.Raw) -> _Response:
@@ -243,12 +233,11 @@ class _Reader:
                 if not data or data.isspace():
                     continue
                 try:
-                    line = _line_of(data)
+                    line = decode(data)
                 except (msgspec.DecodeError, RecursionError) as error:
-                    whole = whole_characters(data)
-                    parts = glued(whole)
+                    parts = objects(data)
                     if not parts:
-                        yield misfit(number, whole, error), self._when
+                        yield misfit(number, data, error), self._when
                         continue
                     for part in parts:
                         self._part(part, number)

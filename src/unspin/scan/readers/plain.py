@@ -6,7 +6,6 @@ Whatever stands in a file may be of any type: these take what is right and leave
 from __future__ import annotations
 
 import heapq
-import json
 import math
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 _MAX_TEXT = 256_000  # characters of a file whose text is compared, as in the hook
 _MOST = 1 << 53
 
-_one = json.JSONDecoder()
-
 #: What a decoder or a careless member access raises on content that is not as it should be.
 WRONG = (msgspec.DecodeError, RecursionError, AttributeError, TypeError, KeyError, ValueError, OverflowError)
 
@@ -46,27 +43,6 @@ def misfit(number: int, data: bytes, error: Exception) -> Broken | Skipped:
     except (msgspec.DecodeError, RecursionError):
         return unlike(number, data, error)
     return Skipped(str(found.get("type", "?"))[:40] if isinstance(found, dict) else type(found).__name__)
-
-
-def glued(data: bytes) -> list[bytes]:
-    """Return the objects of a line into which several were written, one behind the other; else nothing.
-
-    Two processes that write at once lose the end of a line between them.
-    """
-    if b"}{" not in data:
-        return []
-    try:
-        line = data.decode().strip()
-        parts, at = [], 0
-        while at < len(line):
-            found, end = _one.raw_decode(line, at)
-            if not isinstance(found, dict):
-                return []
-            parts.append(line[at:end].encode())
-            at = end
-    except (ValueError, RecursionError):
-        return []
-    return parts
 
 
 def text(given: Any, *keys: str) -> str:
