@@ -105,7 +105,7 @@ def test_a_place_that_cannot_be_written_is_told(log: Path, unspin: Any, output: 
         (b"a shopping list\n", "file of no known format; unspin reads"),
         (b'{"event": "session", "session": "a"}\n', "a session in which nothing happened"),
         (b'{"event": "message", "text": 5}\n', "a session in which nothing happened (line 1: "),
-        (gzip.compress(b'{"event": "message"}\n' * 999, mtime=0)[:-20], "compression"),
+        (gzip.compress(b'{"event": "message"}\n' * 999, mtime=0)[:14], "compression"),
     ],
     ids=["empty", "blank", "unknown", "only begun", "only broken", "cut off"],
 )
@@ -117,6 +117,12 @@ def test_a_file_without_a_session_is_told_in_one_line(
     assert result.stderr.startswith("unspin: bad.jsonl: ") and result.stderr.count("\n") == 1
     assert says in result.stderr
     assert not Path("report.html").exists()
+
+
+@pytest.mark.parametrize("command", ["report", "replay"])
+def test_of_a_file_whose_compression_breaks_off_what_is_there_is_shown(log: Path, unspin: Any, command: str) -> None:
+    Path("cut.jsonl").write_bytes(gzip.compress(b'{"event": "message"}\n' * 999, mtime=0)[:-8])
+    assert "ends in the midst of its compression; the rest was read" in unspin(command, "cut.jsonl").stderr
 
 
 @pytest.mark.parametrize("command", ["report", "replay"])

@@ -6,9 +6,11 @@ import gzip
 import json
 import os
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from unspin import Settings
 from unspin.scan import scanning, source
@@ -137,3 +139,39 @@ def test_a_pipe_in_a_folder_is_passed_by(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("x")
     (tmp_path / "nothing.jsonl").symlink_to("nowhere")
     assert [Path(each.path).name for each in source.find([str(tmp_path)])] == ["a.jsonl", "nothing.jsonl"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("count", [3, 20_000])
+@pytest.mark.parametrize("cut", [1, 5, 40])
+def test_of_a_compressed_file_that_breaks_off_the_rest_is_read(
+    tmp_path: Path, pack: Callable[[bytes], bytes], count: int, cut: int
+) -> None:
+    ids = [os.urandom(300).hex() for _ in range(count)]  # little of it can be compressed
+    data = pack("".join(json.dumps({"event": "message", "text": each}) + "\n" for each in ids).encode())
+    path = tmp_path / "run"
+    path.write_bytes(data[:-cut])
+    found = scanning.scan(Source(str(path)), Settings())
+    assert [each["error"] for each in found.errors] == ["the file ends in the midst of its compression"]
+    if count > 3 or pack is gzip.compress:  # of a frame of one block, all is lost with its end
+        assert found.sessions[0].events >= count - 300
+    assert not scanning.scan(_whole(path, data), Settings()).errors
+
+
+def _whole(path: Path, data: bytes) -> Source:
+    path.write_bytes(data)
+    return Source(str(path))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_compressed_parts_one_after_another_are_one_file(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    source = _whole(tmp_path / "x", b"".join(pack(each) for each in (b"a\n", b"", b"b\n" * 5000, b"c")))
+    assert b"".join((data or b"") + b"\n" for _, data in source.lines()) == b"a\n" + b"b\n" * 5000 + b"c\n"
+
+
+def test_a_little_of_zstd_that_expands_without_end_is_read_in_pieces(tmp_path: Path) -> None:
+    source = _whole(tmp_path / "x", zstandard.compress(bytes(300 << 20)))
+    tracemalloc.start()
+    assert sum(1 for _ in source.lines()) == 1
+    assert tracemalloc.get_traced_memory()[1] < 60 << 20
+    tracemalloc.stop()

@@ -54,6 +54,16 @@ def test_a_document_that_breaks_off_is_read_up_to_there(tmp_path: Path, size: st
 
 
 @pytest.mark.parametrize(
+    ("text", "line"),
+    [('{"items": [\n1,\n2,\n{"three"', 4), ('{"items": [\n1,\n2,\n{three', 4), ('\n{"items":\n[1, 2,, 3]}\n', 3)],
+)
+def test_where_a_small_document_breaks(tmp_path: Path, text: str, line: int) -> None:
+    found = document(tmp_path, text)
+    assert list(found.each("items"))[:2] == [1, 2]
+    assert [each.line for each in found.problems] == [line]
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ('{"items": ["\\user", 2]}', True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -386,3 +387,13 @@ def test_values_of_any_type(
     path = tmp_path_factory.mktemp("any") / "t.json"
     path.write_text(json.dumps(events))
     scan(Source(str(path)), Settings(), format="openhands")
+
+
+def test_a_list_whose_compression_is_cut_is_read_up_to_there(tmp_path: Path) -> None:
+    events = [{"id": number, "source": "user", "message": f"part {number}", "timestamp": "2026-01-01T00:00:00",
+               "action": "message", "args": {"content": f"part {number}"}} for number in range(5)]  # fmt: skip
+    path = tmp_path / "run.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(events).encode())[:-4])
+    result = scan(Source(str(path)), Settings())
+    assert [each["error"] for each in result.errors] == ["the file ends in the midst of its compression"]
+    assert [each.messages for each in result.sessions] == [5]

@@ -35,6 +35,7 @@ class Document:
         self._source = source
         self._root: Any = None
         self._in_pieces = False
+        self._breaks = 0  # the line where it does, if that is known
         try:
             data = self._small()
         except (OSError, EOFError, zlib.error, SourceError) as error:
@@ -82,6 +83,8 @@ class Document:
             return {}
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             first = error
+        at = _AT_BYTE.search(str(first))
+        line = data.count(b"\n", 0, int(at[1]) if at else len(data.rstrip())) + 1
         text = data.decode("utf-8", "replace")
         try:
             return json.loads(text, strict=False)
@@ -90,9 +93,9 @@ class Document:
         try:
             found = json.loads(_ESCAPE.sub(lambda match: match[0] if match[1] else "\\\\", text), strict=False)
         except (ValueError, RecursionError):
+            self._breaks = line
             return None
-        at = _AT_BYTE.search(str(first))
-        self._note(data.count(b"\n", 0, int(at[1])) + 1 if at else 1, first)
+        self._note(line if at else 1, first)
         return found
 
     def _pieces(self, name: str, *, inside: bool) -> Iterator[Any]:
@@ -123,7 +126,7 @@ class Document:
                             found, builder = builder.value, None
                             yield found
         except (ijson.JSONError, OSError, EOFError, zlib.error, SourceError, ValueError, OverflowError) as error:
-            self._note(0, error)
+            self._note(self._breaks, error)
 
     def _note(self, line: int, error: BaseException) -> None:
         why = " ".join((str(error) or type(error).__name__).split())[:200]

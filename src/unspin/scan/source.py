@@ -34,6 +34,7 @@ _BEGINS = (
     b"SQLite format 3",
     b"Action at iteration ",
 )
+_CUT = "the file ends in the midst of its compression"
 COMPRESSED = (".gz", ".zst", ".zstd")
 MARK = b"\xef\xbb\xbf"  # with which some programs begin a file in UTF-8
 
@@ -67,11 +68,10 @@ class Source:
     def head(self) -> bytes:
         """Return the beginning of the content."""
         if self._head is None:
-            with self.open() as stream:
-                try:
-                    self._head = whole_characters(_fully(stream, HEAD).removeprefix(MARK))
-                except (OSError, EOFError, zlib.error, SourceError) as error:
-                    raise SourceError(_words(error)) from None
+            found, why = self.beginning(HEAD)
+            if why and not found:
+                raise SourceError(why)  # else it is told when it is read to there
+            self._head = found
         return self._head
 
     def lines(self) -> Iterator[tuple[int, bytes | None]]:
@@ -119,14 +119,23 @@ class Source:
 
     def whole(self, largest: int) -> bytes:
         """Return the whole content; raise ``SourceError`` where it is larger than ``largest`` bytes."""
-        with self.open() as stream:
-            try:
-                data = _fully(stream, largest + 1)
-            except (OSError, EOFError, zlib.error) as error:
-                raise SourceError(_words(error)) from None
+        data, why = self.beginning(largest + 1)
+        if why:
+            raise SourceError(why)
         if len(data) > largest:
             raise SourceError(f"a document of more than {largest >> 20} MB in one piece")
-        return whole_characters(data.removeprefix(MARK))
+        return data
+
+    def beginning(self, largest: int) -> tuple[bytes, str]:
+        """Return the content up to ``largest`` bytes, and what kept the rest from being read, empty if nothing did."""
+        parts: list[bytes] = []
+        why = ""
+        with self.open() as stream:
+            try:
+                parts.extend(_blocks(stream, largest))
+            except (OSError, EOFError, zlib.error) as error:
+                why = _words(error)
+        return whole_characters(b"".join(parts).removeprefix(MARK)), why
 
     def size(self) -> int:
         """Return its size as it lies there, 0 where that is not known."""
@@ -275,10 +284,7 @@ def _expanded(raw: IO[bytes], path: str) -> IO[bytes]:
     if magic[:2] == b"\x1f\x8b":
         return _Bounded(_Gunzip(raw), raw, path)  # type: ignore[return-value]
     if magic == b"\x28\xb5\x2f\xfd":
-        import zstandard
-
-        stream = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(raw, read_across_frames=True)
-        return _Bounded(stream, raw, path)  # type: ignore[return-value]
+        return _Bounded(_Unzstd(raw), raw, path)  # type: ignore[return-value]
     return raw
 
 
@@ -295,7 +301,7 @@ class _Gunzip:
             data = self._left or self._raw.read(64 << 10)
             if not data:
                 if not self._expand.eof and self._expand.unconsumed_tail == b"" and self._begun:
-                    raise EOFError("the file ends in the midst of its compression")
+                    raise EOFError(_CUT)
                 return b""
             self._begun = True
             found = self._expand.decompress(data, size)
@@ -307,6 +313,45 @@ class _Gunzip:
                 return found
 
     _begun = False
+
+
+class _Unzstd:
+    """Expands zstd as it is read, frames one after another; the library's own reader takes a cut one for its end."""
+
+    _FED = 512  # bytes at a time: four of them expand to 128 KB at most
+
+    def __init__(self, raw: IO[bytes]):
+        import zstandard
+
+        self._raw = raw
+        self._new = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj
+        self._expand = self._new()
+        self._block = self._left = memoryview(b"")
+        self._begun = False
+
+    def read(self, size: int) -> bytes:
+        if not self._left:
+            self._left = memoryview(self._more())
+        found = bytes(self._left[:size])
+        self._left = self._left[size:]
+        return found
+
+    def _more(self) -> bytes:
+        """Return what comes next, empty at the end. Raises ``EOFError`` where a frame is cut, and the library's own."""
+        while True:
+            self._block = self._block or memoryview(self._raw.read(64 << 10))
+            if not self._block:
+                if self._begun:
+                    raise EOFError(_CUT)
+                return b""
+            fed, self._block = self._block[: self._FED], self._block[self._FED :]
+            self._begun = True
+            found: bytes = self._expand.decompress(fed)
+            if self._expand.eof:
+                self._block = memoryview(self._expand.unused_data + bytes(self._block))
+                self._expand, self._begun = self._new(), False
+            if found:
+                return found
 
 
 class _Bounded:
@@ -342,12 +387,12 @@ class _Bounded:
         self._raw.close()
 
 
-def _fully(stream: IO[bytes], size: int) -> bytes:
-    parts, left = [], size
+def _blocks(stream: IO[bytes], size: int) -> Iterator[bytes]:
+    """Yield what is in a stream, at most ``size`` bytes."""
+    left = size
     while left and (part := stream.read(min(left, _BLOCK))):
-        parts.append(part)
+        yield part
         left -= len(part)
-    return b"".join(parts)
 
 
 def _words(error: BaseException) -> str:

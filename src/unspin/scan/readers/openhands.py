@@ -205,11 +205,12 @@ def _list(source: Source) -> Iterator[Item]:
 
 def _elements(source: Source) -> Iterator[Any]:
     """Yield the elements of a document that is a list, one at a time where it is large; a ``Broken`` at its break."""
-    try:
-        data = source.whole(WHOLE)
-    except SourceError:
-        data = b""
-    if data:
+    data, why = source.beginning(WHOLE + 1)
+    if why:
+        yield from (each for each in _mended(data) if not isinstance(each, Broken))
+        yield Broken(0, why)
+        return
+    if len(data) <= WHOLE:
         try:
             found = decode(data)
         except WRONG:
