@@ -136,3 +136,12 @@ def test_filters_axes_and_sessions_can_be_chosen(chromium: browser.Browser, tmp_
     chromium.ask("document.querySelectorAll('#sessions tbody button')[1].click()")
     assert "Something else." in chromium.ask("document.getElementById('asked').textContent")
     quiet(chromium, url)
+
+
+def test_sessions_are_named_by_as_much_of_their_ids_as_tells_them_apart(
+    chromium: browser.Browser, tmp_path: Path
+) -> None:
+    several = [[logs.began(f"django__django-1{number}"), *logs.loop(5)] for number in (1, 2)]
+    chromium.open(written(tmp_path, *several))
+    named = "[...document.querySelectorAll('#sessions button')].map((each) => each.textContent)"
+    assert chromium.ask(named) == ["django__django-11", "django__django-12"]

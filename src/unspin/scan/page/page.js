@@ -80,12 +80,14 @@
     $("index").hidden = false;
     const heads = [["session"], ["began", "l"], ["asked", "l"], ["noticed", "l"], ["calls"], ["tokens"], ["cost"]];
     $("sessions").append(element("thead", {}, element("tr", {}, ...heads.map(([word, at]) => element("th", { scope: "col", class: at || "" }, word)))));
-    const body = element("tbody");
+    const body = element("tbody"), ids = raw.map((_, at) => session(at).id), unlike = new Set(ids).size;
+    let shown = 8; // characters of an id: as many as tell all of them apart
+    while (shown < 100 && new Set(ids.map((each) => each.slice(0, shown))).size < unlike) shown++;
     raw.forEach((_, at) => {
       const s = session(at), rules = new Map();
       for (const each of s.found) rules.set(each.rule, (rules.get(each.rule) || 0) + 1);
       body.append(element("tr", { on: { click: () => open(at, true) } },
-        element("td", {}, element("button", { title: s.id }, s.id.slice(0, 8) || base(s.path))),
+        element("td", {}, element("button", { title: s.id }, s.id.slice(0, shown) || base(s.path))),
         element("td", { class: "l" }, moment(s.began).slice(0, 16)),
         element("td", { class: "l wide" }, (s.first || "").slice(0, 110) + ((s.first || "").length > 110 ? "…" : "")),
         element("td", { class: "l wide rules" }, [...rules].map(([rule, times]) => times > 1 ? `${rule} ×${times}` : rule).join(", ")),
