@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fnmatch
 import gzip
+import io
 import json
 import os
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import zstandard
@@ -139,6 +142,51 @@ def test_a_pipe_in_a_folder_is_passed_by(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("x")
     (tmp_path / "nothing.jsonl").symlink_to("nowhere")
     assert [Path(each.path).name for each in source.find([str(tmp_path)])] == ["a.jsonl", "nothing.jsonl"]
+
+
+class _Remote:
+    """As much of a file system of fsspec's as is asked."""
+
+    files: ClassVar[dict[str, bytes]] = {"/logs/a.jsonl": b'{"event": "message"}\n', "/logs/b.png": b"\x89"}
+
+    def glob(self, url: str) -> list[str]:
+        return [each for each in self.files if fnmatch.fnmatch(f"mem:/{each}", url)]
+
+    def find(self, url: str) -> list[str]:
+        return [each for each in self.files if f"mem:/{each}".startswith(url)]
+
+    def isdir(self, url: str) -> bool:
+        return url.endswith("/logs")
+
+    def unstrip_protocol(self, path: str) -> str:
+        return f"mem:/{path}"
+
+    def open(self, url: str, mode: str) -> io.BytesIO:
+        if url.removeprefix("mem:/") not in self.files:
+            raise FileNotFoundError(url)
+        return io.BytesIO(self.files[url.removeprefix("mem:/")])
+
+
+@pytest.mark.parametrize(
+    ("given", "found", "told"),
+    [
+        ("mem://logs", ["mem://logs/a.jsonl"], ""),
+        ("mem://logs/*.js*", ["mem://logs/a.jsonl"], ""),
+        ("mem://logs/*.traj", [], "no file fits it as a pattern"),
+        ("mem://logs/none", ["mem://logs/none"], "no such file"),
+    ],
+)
+def test_remote_files(monkeypatch: pytest.MonkeyPatch, given: str, found: list[str], told: str) -> None:
+    monkeypatch.setattr(source, "_filesystem", lambda url: _Remote())
+    paths, errors = [], ""
+    try:
+        for each in source.find([given]):
+            paths.append(each.path)
+            result = scanning.scan(each, Settings())
+            errors += "".join(error["error"] for error in result.errors)
+    except source.SourceError as error:
+        errors = str(error)
+    assert paths == found and told in errors and bool(told) == bool(errors)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])

@@ -247,8 +247,9 @@ def _filesystem(url: str) -> Any:
 
 def _remote(url: str) -> list[str]:
     filesystem = _filesystem(url)
+    pattern = any(char in url for char in "*?[")
     try:
-        if any(char in url for char in "*?["):
+        if pattern:
             found = filesystem.glob(url)
         elif filesystem.isdir(url):
             found = filesystem.find(url)
@@ -256,6 +257,8 @@ def _remote(url: str) -> list[str]:
             return [url]
     except Exception as error:
         raise SourceError(f"{url}: {_words(error)}") from None
+    if pattern and not found:
+        raise SourceError(f"{url}: no file fits it as a pattern")
     names = [str(filesystem.unstrip_protocol(each)) for each in sorted(found)]
     return [each for each in names if is_candidate(each)] or names
 
@@ -270,6 +273,8 @@ def _raw(path: str) -> IO[bytes]:
         return _filesystem(path).open(path, "rb")  # type: ignore[no-any-return]
     except SourceError:
         raise
+    except FileNotFoundError:
+        raise SourceError("no such file") from None
     except Exception as error:
         raise SourceError(_words(error)) from None
 
