@@ -142,7 +142,7 @@ def test_what_could_not_be_read_is_told_and_the_rest_counts(runs: Path, unspin: 
 
 
 def test_control_characters_of_names_do_not_reach_the_terminal(runs: Path, unspin: Any) -> None:
-    Path("good.txt").write_text("x\x1b[31mred\n")
+    Path("good.txt").write_text("good-001\nx\x1b[31mred\n")
     result = unspin("tune", "runs", "--good", "good.txt")
     assert "\x1b" not in result.output
 
@@ -178,3 +178,9 @@ def test_the_fields_of_json_are_on_the_page(runs: Path, unspin: Any) -> None:
         if f"`{key}`" not in page
     }
     assert missing == set()
+
+
+def test_labels_of_other_runs_are_no_labels(runs: Path, unspin: Any) -> None:
+    Path("other.txt").write_text("other-1\nother-2\n")
+    output = unspin("tune", "runs", "--good", "other.txt", status=2).output
+    assert "none of its names is one of these runs, such as other-1" in " ".join(output.split())

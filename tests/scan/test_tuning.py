@@ -293,6 +293,12 @@ def test_a_table_says_it_of_each_run_and_nothing_of_the_others() -> None:
     assert labels.by_file(runs, resolved)[0] == [GOOD, UNKNOWN, UNKNOWN, UNKNOWN]
 
 
+def test_both_may_be_json() -> None:
+    runs = [plain(f"/r/{name}.traj.json.gz") for name in "abc"]
+    assert labels.by_file(runs, labels.parse('["a", "b"]')) == ([GOOD, GOOD, BAD], [])
+    assert labels.by_file(runs, labels.parse('\n{"a": true, "b": "loop", "d": 1}')) == ([GOOD, BAD, UNKNOWN], ["d"])
+
+
 def test_a_name_that_could_be_several_runs_is_none() -> None:
     runs = [plain("/r/a/traj.json", "s1"), plain("/r/b/traj.json", "s2")]
     assert labels.by_file(runs, labels.parse("traj.json\n")) == ([BAD, BAD], ["traj.json"])
@@ -301,7 +307,14 @@ def test_a_name_that_could_be_several_runs_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("", "names no run"), ("a\tb\n1\t2\n", "no column resolved, label, good"), ("id,resolved\n", "without a row")],
+    [
+        ("", "names no run"),
+        ("a\tb\n1\t2\n", "no column resolved, label, good"),
+        ("id,resolved\n", "without a row"),
+        ('["a",', "no JSON"),
+        ("[1]", "is expected"),
+        ('{"a": {}}', "is expected"),
+    ],
 )
 def test_a_file_that_cannot_be_used_says_what_is_expected(text: str, says: str) -> None:
     with pytest.raises(LabelError, match=says):

@@ -71,6 +71,12 @@ def tune(paths: tuple[str, ...], good: str | None, most: float, format: str, job
     origin = labels.BY_FILE
     if told is not None:
         labelled, strange = labels.by_file(runs, told)
+        if runs and len(strange) == len(told.values):
+            name = show.clean(strange[0][:100])
+            raise click.BadParameter(
+                f"none of its names is one of these runs, such as {name}: a session's id, a path or a file's name.",
+                param_hint="--good",
+            )
     else:
         labelled = labels.by_themselves(runs)
         origin = labels.BY_THEMSELVES if any(labelled) else labels.NOWHERE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 from collections.abc import Iterable
 
@@ -46,8 +47,11 @@ class Labels:
 def parse(text: str) -> Labels:
     """Read a list (one path or session a line) or a table with a column such as ``resolved`` or ``label``.
 
-    Raises ``LabelError`` for a table without such a column and for a file that names nothing.
+    Either may be JSON: a list of names, or an object of names and what became of each. Raises ``LabelError`` for a
+    table without such a column and for a file that names nothing.
     """
+    if text.lstrip("\ufeff \t\r\n").startswith(("[", "{")):
+        return _of_json(text)
     lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if not lines:
         raise LabelError("it names no run: one path or session id a line is expected, or a table")
@@ -66,13 +70,29 @@ def parse(text: str) -> Labels:
     for row in csv.reader(lines[1:], delimiter=separator):
         if len(row) <= max(name, column) or not row[name].strip():
             continue
-        word = row[column].strip().lower()
-        value = GOOD if word in _GOOD_WORDS else BAD if word in _BAD_WORDS else UNKNOWN
+        value = _meant(row[column])
         key = row[name].strip()
         values[key] = value if values.get(key, value) == value else UNKNOWN  # it says both
     if not values:
         raise LabelError("a table without a row")
     return Labels(values, UNKNOWN)
+
+
+def _meant(word: str) -> str:
+    word = word.strip().lower()
+    return GOOD if word in _GOOD_WORDS else BAD if word in _BAD_WORDS else UNKNOWN
+
+
+def _of_json(text: str) -> Labels:
+    try:
+        found = json.loads(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        raise LabelError("no JSON, though it begins like it") from None
+    if isinstance(found, list) and found and all(isinstance(each, str) for each in found):
+        return Labels(dict.fromkeys(found, GOOD), BAD)
+    if isinstance(found, dict) and found and all(isinstance(each, (str, int)) for each in found.values()):
+        return Labels({name: _meant(str(each)) for name, each in found.items()}, UNKNOWN)
+    raise LabelError('JSON such as ["run-1", "run-2"] or {"run-1": true, "run-2": false} is expected')
 
 
 def read(path: str) -> Labels:
