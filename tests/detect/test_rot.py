@@ -68,6 +68,17 @@ def test_a_later_run_that_says_that_all_passed_leaves_the_end_of_a_turn_open(aft
     assert len(session.rot()) == rot
 
 
+@pytest.mark.parametrize(("shown", "rot"), [(PASSES, 0), (f"{ONE}\n1 failed in 0.1s", 1)])
+def test_where_a_log_tells_no_status_the_summary_of_the_run_counts(shown: str, rot: int) -> None:
+    session = Session()
+    for _ in range(2):
+        session.edit("/p/a.py")
+        call = events.ToolCall("shell", "pytest", action=events.SHELL, command="pytest")
+        session._observe(events.ToolResult(call, shown, untold=True), events.RoundEnd())
+        session.prompt()
+    assert len(session.rot()) == rot
+
+
 def test_it_is_logged_and_never_said(agent: Client) -> None:
     for number in range(2):
         agent.round(agent.edit("a.py"))

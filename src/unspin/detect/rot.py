@@ -65,9 +65,10 @@ class Rot(Detector):
         if not self.state["edited"]:
             self._red_before(each[0] for each in step.failing)
         for check in step.checks:
-            if check.kind == "test" and check.outcome in (PASSED, FAILED):
+            outcome = check.shown if check.hidden == "untold" and check.shown else check.outcome
+            if check.kind == "test" and outcome in (PASSED, FAILED):
                 red = [each[0] for each in step.failing if each[0] not in self.state["old"]]
-                self._now()["tests"] = _set(red if check.outcome == FAILED else [])
+                self._now()["tests"] = _set(red if outcome == FAILED else [])
                 self._now()["seen"] = note(step, step.error_text)
             elif check.kind == "test" and _looks_green(check):
                 self._now()["tests"] = None
