@@ -143,6 +143,19 @@ def test_what_a_worker_does_to_the_git_of_its_folder_has_no_part_in_the_result(p
     shipped(project)
 
 
+def test_a_turn_that_leaves_a_huge_file_fails_and_the_next_is_told(project: Path) -> None:
+    more = 'if turn == "4":\n    open("core\\tdump", "wb").truncate(150_000_000); open("small", "w").write("x")'
+    configure(project, author=meddling(more))
+    result = go(project)
+    assert result.exit_code == 0, result.output
+    told = last(project)
+    assert told["author_turns"] == 5 and git(project, "diff", "--name-only", "HEAD", told["branch"]).split() == [
+        "calc.py"
+    ]
+    prompt = (workspace(project) / "turns/005-code/prompt.md").read_text()
+    assert "it left more than 100 MB of new content; the most in core dump (150 MB)" in prompt
+
+
 def test_a_worker_that_removes_its_folder_fails_its_turn(project: Path) -> None:
     more = 'if (stage, turn) == ("code", "4"): subprocess.run(["rm", "-rf", os.getcwd()])'
     configure(project, author=meddling(more), reviewer=meddling('os.system("rm -rf $PWD")', after=REVIEWER))

@@ -188,6 +188,8 @@ def test_rot_is_told_each_turn(project: Path) -> None:
     told = " ".join(each["message"] for each in events(project, "rot"))
     assert "build" in told and ("1 test fails" in told or "same" in told), told
     assert "test_add" in str(last(project)["open_findings"])
+    checks = {each["kind"]: each["failing"] for each in last(project)["checks"]}
+    assert checks == {"test": ["test_calc.py::test_add"], "build": []}
     assert "fails at the end" in run("runs", "show", last(project)["id"]).output or "same" in told
 
 

@@ -29,6 +29,7 @@ _QUIET = (
     "-c", "protocol.file.allow=always",
     "-c", "advice.detachedHead=false",
 )  # fmt: skip
+_MOST_CHANGED = 100_000_000  # bytes that a turn may add or change: what is made of it is held in memory, and kept twice
 _EXCLUDE = "# what workers leave that is no part of the work\n"
 
 
@@ -203,10 +204,18 @@ class Clone:
         if os.path.islink(self.tree) or not os.path.isdir(self.tree):
             raise RunError("it removed its folder")
         self.git("add", "-A")
-        changed = self.git("diff-index", "--cached", "--raw", "--no-renames", base)
-        for line in changed.splitlines():
-            if line.split()[1] == "160000":
-                raise RunError(f"it left a repository of its own in {line.rpartition(chr(9))[2]}")
+        changed = self.git("diff-index", "--cached", "--raw", "--no-renames", "-z", base)
+        parts = iter(changed.split("\0"))
+        sizes = []
+        for facts, name in zip(parts, parts, strict=False):
+            if facts.split()[1] == "160000":
+                raise RunError(f"it left a repository of its own in {name}")
+            with contextlib.suppress(OSError):
+                sizes.append((os.lstat(os.path.join(self.tree, name)).st_size, name))
+        if sum(size for size, _ in sizes) > _MOST_CHANGED:
+            size, name = max(sizes)
+            most = f"{_MOST_CHANGED // 1_000_000} MB of new content; the most in {name} ({size // 1_000_000} MB)"
+            raise RunError(f"it left more than {most}")
         commit = base
         if changed:
             tree = self.git("write-tree")

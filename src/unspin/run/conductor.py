@@ -298,7 +298,14 @@ class Conductor:
             told.append({"kind": kind, "command": command, "outcome": result, "status": status, "failing": names})
             self.record["checks"] = [each for each in self.record["checks"] if each["kind"] != kind]
             self.record["checks"].append(
-                {"kind": kind, "command": command, "outcome": result, "excerpt": excerpt, "turn": step.turn}
+                {
+                    "kind": kind,
+                    "command": command,
+                    "outcome": result,
+                    "failing": names,
+                    "excerpt": excerpt,
+                    "turn": step.turn,
+                }
             )
             self._write(f"{self._folder(step.turn, step.stage)}/check-{kind}.txt", redact(output[-200_000:]))
             if result != "passed":
