@@ -90,6 +90,8 @@ STATE = [
     "rm -rf {state}/$UNSPIN_RUN/objects $UNSPIN_WORKSPACE/.git",
     "rm {state}/$UNSPIN_RUN/events.jsonl",
     "echo '{{}}' >> {state}/$UNSPIN_RUN/events.jsonl",
+    "git config --file {state}/$UNSPIN_RUN/store/config filter.x.clean 'rm *'; echo '* filter=x' > {state}/$UNSPIN_RUN/store/info/attributes",
+    "printf '[filter \"x\"]\\nclean = rm *' >> {state}/$UNSPIN_RUN/store/config",
     "rm -rf {state}/$UNSPIN_RUN/store/refs; echo x > {state}/$UNSPIN_RUN/store/HEAD",
 ]
 

@@ -333,6 +333,7 @@ def test_a_branch_of_the_runs_name_that_is_not_its_own_is_left_alone_and_named(p
     run("gate", told["id"], "approve")
     result = go(project, "--resume", told["id"])
     assert result.exit_code == 1 and f"the branch {told['branch']} is there already" in result.output
+    assert f"go on with: unspin run --resume {told['id']}" in " ".join(result.output.split())
     assert git(project, "rev-parse", told["branch"]).strip() == other
     git(project, "branch", "-m", told["branch"], "mine")
     assert go(project, "--resume", told["id"]).exit_code == 0 and last(project)["author_turns"] == 4

@@ -148,8 +148,13 @@ def _resume(files: Files, path: str | None, gates: tuple[str, ...], pr: bool) ->
 def _go(files: Files, make: Any) -> int:
     try:
         with files.held(), watching.watched() as tell:
-            conductor = make(tell)
-            state = conductor.go()
+            try:
+                conductor = make(tell)
+                state = conductor.go()
+            except (RunError, OSError):
+                if os.path.exists(files.kept):  # it had begun
+                    common.warn(f"interrupted; when that is mended, go on with: unspin run --resume {files.id}")
+                raise
     except (KeyboardInterrupt, click.Abort):
         common.warn(f"interrupted; go on with: unspin run --resume {files.id}")
         return FAILED

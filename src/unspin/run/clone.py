@@ -187,7 +187,12 @@ class Clone:
 
     def marks(self) -> list[object]:
         """Return what tells whether somebody else was at the store."""
-        return [marks(os.path.join(self.store, name)) for name in ("", "objects", "refs")]
+        found: list[object] = [marks(os.path.join(self.store, name)) for name in ("", "objects", "refs")]
+        for folder in (self.store, os.path.join(self.store, "info")):
+            with contextlib.suppress(OSError):
+                files = [each for each in os.scandir(folder) if each.is_file(follow_symlinks=False)]
+                found += sorted((each.path, each.stat().st_size, each.stat().st_mtime_ns) for each in files)
+        return found
 
     def touched(self) -> None:
         """Somebody worked in the folder: what it holds is not known any more."""

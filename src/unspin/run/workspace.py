@@ -108,14 +108,13 @@ class Files:
 
     def under_way(self) -> bool:
         """Tell whether some process holds the run now."""
-        try:
+        with contextlib.suppress(OSError):
             lock = os.open(f"{self.kept}.lock", os.O_RDONLY)
-        except OSError:
-            return False
-        try:
-            return not _locked(lock, fcntl.LOCK_SH)
-        finally:
-            os.close(lock)
+            try:
+                return not _locked(lock, fcntl.LOCK_SH)
+            finally:
+                os.close(lock)
+        return False
 
     # -- making ------------------------------------------------------------------------
 
