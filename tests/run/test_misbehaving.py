@@ -111,6 +111,19 @@ def test_what_a_worker_does_to_unspins_own_state_is_put_back(project: Path, line
     assert len(mended) == 7 and all("unspin's own state" in each["changed"] for each in mended)
 
 
+def test_a_run_whose_lock_was_removed_is_still_under_way(project: Path) -> None:
+    state = Path(state_folder()) / "runs"
+    more = f"""
+out = subprocess.run([{sys.executable!r}, "-m", "unspin", "runs", "show", os.environ["UNSPIN_RUN"], "--json"], capture_output=True, text=True)
+open({str(project.parent / "told")!r}, "a").write(out.stdout)
+os.system("rm {state}/*.lock")
+"""
+    configure(project, author=meddling(more), more='environment = ["XDG_STATE_HOME"]')
+    assert go(project).exit_code == 0
+    told = [json.loads(line)["state"] for line in (project.parent / "told").read_text().splitlines()]
+    assert told == ["running"] * 4
+
+
 def test_a_worker_that_removes_all_there_is_of_a_run_ends_it_with_the_reason(project: Path) -> None:
     line = f"rm -rf {Path(state_folder()) / 'runs'} $UNSPIN_WORKSPACE"
     configure(project, author=meddling(f'subprocess.run(["sh", "-c", {line!r}])'))

@@ -82,6 +82,7 @@ class Files:
         self.ledger = Ledger(self.workspace, os.path.join(self.place, "objects"))
         self.clone = Clone(self.tree, os.path.join(self.place, "store"), f"unspin/{id}")
         self._log = os.path.join(self.place, "events.jsonl")
+        self._lock: int | None = None  # of this process, where it holds the run
         self._written = b""  # what the kept file holds
         self._looked: tuple[object, object] = (None, None)  # the state folder, as it was before a worker
 
@@ -93,18 +94,34 @@ class Files:
 
         Raises ``RunError`` where another process has it.
         """
-        os.makedirs(os.path.dirname(self.kept), mode=0o700, exist_ok=True)
-        lock = os.open(f"{self.kept}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self._lock = self._open_lock()
         times, pause = _WAITS
         try:
-            while not _locked(lock, fcntl.LOCK_EX):
+            while not _locked(self._lock, fcntl.LOCK_EX):
                 times -= 1
                 if not times:
                     raise RunError(f"the run {self.id} is under way in another process.")
                 time.sleep(pause)
             yield
         finally:
-            os.close(lock)
+            os.close(self._lock)
+            self._lock = None
+
+    def _open_lock(self) -> int:
+        os.makedirs(os.path.dirname(self.kept), mode=0o700, exist_ok=True)
+        return os.open(f"{self.kept}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+
+    def _hold_again(self) -> None:
+        """Take the lock anew where its file was removed: nobody else would find the old one."""
+        if self._lock is None:
+            return
+        now = self._open_lock()
+        if os.path.sameopenfile(now, self._lock):
+            os.close(now)
+            return
+        _locked(now, fcntl.LOCK_EX)
+        os.close(self._lock)
+        self._lock = now
 
     def under_way(self) -> bool:
         """Tell whether some process holds the run now."""
@@ -228,6 +245,7 @@ class Files:
     def _mend_state(self, record: dict[str, Any]) -> bool:
         """Put the state folder right; tell whether it was changed. Raises ``RunError`` where too much is gone."""
         changed = False
+        self._hold_again()
         objects, store = self._looked
         if marks(self.ledger.objects) != objects:
             changed = True
