@@ -104,3 +104,27 @@ def test_a_budget_that_does_not_see_a_worker_says_so(project: Path) -> None:
     path = project.parent / "clients.toml"
     path.write_text('[run]\nauthor = "codex exec"\n[run.budget]\ntokens = 5\n')
     assert "does not see" not in run("run", "TICKET.md", "--plan", "--config", str(path)).output
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["claude -p --continue", "claude -c -p", "claude --resume=x -p", "codex exec resume --last", "codex exec fork x"],
+)
+@pytest.mark.parametrize(
+    "where",
+    [
+        "author = '{}'",
+        "author = 'x'\n[run.stages.code]\nauthor = '{}'",
+        "author = 'x'\n[[run.reviewers]]\nname = 'a'\ncommand = '{}'",
+    ],
+)
+def test_a_worker_that_would_go_on_with_a_session_is_refused(project: Path, command: str, where: str) -> None:
+    path = project.parent / "clients.toml"
+    path.write_text(f"[run]\n{where.format(command)}\n")
+    result = run("run", "TICKET.md", "--config", str(path))
+    assert result.exit_code == 2 and "begins with an empty context" in " ".join(result.output.split())
+    assert not os.path.exists(data_folder())
+
+
+def test_the_same_words_of_other_commands_are_theirs(project: Path) -> None:
+    assert clients.goes_on_with(["sh", "-c", "claude -p"]) == clients.goes_on_with(["codex", "exec", "-c", "a=b"]) == ""

@@ -60,9 +60,16 @@ def _checked(table: Any, where: str) -> RunSettings:
     if not isinstance(table, dict):
         raise click.UsageError(f"{where}: run = {table!r}: expected a table [run]")
     try:
-        return RunSettings(table)
+        settings = RunSettings(table)
     except ValueError as error:
         raise click.UsageError(f"{where}: {error}") from None
+    for who in (*settings.authors.values(), *settings.reviewers):
+        word = clients.goes_on_with(who.command)
+        if word:
+            raise click.UsageError(
+                f"{where}: {shlex.join(who.command)}: every worker begins with an empty context. Leave out {word}."
+            )
+    return settings
 
 
 @click.command(

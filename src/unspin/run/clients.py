@@ -22,6 +22,9 @@ _CLAUDE = "claude-code"
 _SANDBOXES = (
     "-s", "--sandbox", "--approve-for-me", "--dangerously-bypass-approvals-and-sandbox", "--yolo"
 )  # fmt: skip
+#: By which a client goes on with an earlier session: a worker begins with an empty context.
+_RESUMING = ("-c", "--continue", "-r", "--resume", "--from-pr", "--session-id")
+_CODEX_RESUMING = ("resume", "fork")
 _LOOKING = ("Bash(git diff:*)", "Bash(git log:*)", "Bash(git show:*)", "Bash(git status:*)")
 
 INSTALLED = "unspin's hooks of your own settings"
@@ -43,6 +46,12 @@ def is_codex(command: Sequence[str]) -> bool:
 def is_counted(command: Sequence[str]) -> bool:
     """Tell whether what a worker uses can be known: see ``usage``."""
     return is_claude(command) or is_codex(command)
+
+
+def goes_on_with(command: Sequence[str]) -> str:
+    """Return the word of a command line by which it would go on with an earlier session, empty where it has none."""
+    known = _RESUMING if is_claude(command) else _CODEX_RESUMING if is_codex(command) else ()
+    return next((each for each in command[1:] if each.partition("=")[0] in known), "")
 
 
 def guard_of(command: Sequence[str], project: str) -> str:

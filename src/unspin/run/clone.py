@@ -208,7 +208,13 @@ class Clone:
             self._head = base
         if os.path.islink(self.tree) or not os.path.isdir(self.tree):
             raise RunError("it removed its folder")
-        self.git("add", "-A")
+        try:
+            self.git("add", "-A")
+        except RunError:
+            inside = self._repository_inside()  # one without a commit, which git does not take
+            if inside:
+                raise RunError(f"it left a repository of its own in {inside}") from None
+            raise
         changed = self.git("diff-index", "--cached", "--raw", "--no-renames", "-z", base)
         parts = iter(changed.split("\0"))
         sizes = []
@@ -228,6 +234,12 @@ class Clone:
             self.git("update-ref", f"refs/heads/{self.branch}", commit)
         self._clean = self._head = commit
         return commit
+
+    def _repository_inside(self) -> str:
+        for place, folders, _ in os.walk(self.tree):
+            if ".git" in folders and place != self.tree:
+                return os.path.relpath(place, self.tree)
+        return ""
 
     def same(self, old: str, new: str) -> bool:
         """Tell whether two commits hold the same files."""
