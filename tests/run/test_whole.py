@@ -366,6 +366,30 @@ def test_a_repository_without_a_commit_or_none_at_all(
         assert result.exit_code in (1, 2) and "git repository with a commit" in result.output
 
 
+def test_where_git_itself_cannot_look_its_words_are_told(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools").mkdir()
+    words = "fatal: detected dubious ownership in repository at 'x'. Call: git config --global --add safe.directory x"
+    (tmp_path / "tools" / "git").write_text(f'#!/bin/sh\necho "{words}" >&2\nexit 128\n')
+    (tmp_path / "tools" / "git").chmod(0o755)
+    for path, says in ((tmp_path / "tools", "add safe.directory"), (tmp_path / "none", "git cannot be started")):
+        monkeypatch.setenv("PATH", str(path))
+        result = go(project)
+        assert result.exit_code == 2 and says in " ".join(result.output.split()), result.output
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "null", '{"id": "r1"}', "{"])
+def test_a_state_that_is_none_is_named_and_the_other_runs_are_listed(project: Path, text: str) -> None:
+    assert go(project).exit_code == 0
+    id = last(project)["id"]
+    (Path(state_folder()) / "runs" / "rbad.json").write_text(text)
+    listed = run("runs")
+    assert listed.exit_code == 0 and id in listed.stdout and "rbad.json cannot be read" in listed.stderr
+    shown = run("runs", "show", "rbad")
+    assert shown.exit_code == 1 and "cannot be read" in shown.output and "fault" not in shown.output
+
+
 # -- settings hold; a pull request only when asked ---------------------------------------
 
 

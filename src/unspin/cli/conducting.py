@@ -209,7 +209,9 @@ def _repository() -> str:
     try:
         root = git(here, "rev-parse", "--show-toplevel")
         git(here, "rev-parse", "--verify", "-q", "HEAD")
-    except RunError:
+    except RunError as error:
+        if "dubious ownership" in str(error) or "cannot be started" in str(error):
+            raise click.UsageError(f"{error}") from None
         raise click.UsageError(
             f"{show.tilde(here)} is in no git repository with a commit: a run works in a clone of one."
         ) from None

@@ -22,6 +22,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LARGEST = 50_000_000  # bytes of a state
+_NEEDED = {
+    "id",
+    "repository",
+    "branch",
+    "base",
+    "head",
+    "made",
+    "began",
+    "machine",
+    "open",
+    "checks",
+    "spent",
+    "settings",
+}
 _WAITS = 20, 0.05  # times and seconds: somebody may be looking whether the run is under way
 
 
@@ -181,6 +195,8 @@ class Files:
             try:
                 with open(path, encoding="utf-8") as file:
                     record: dict[str, Any] = json.load(file)
+                if not isinstance(record, dict) or not record.keys() >= _NEEDED:
+                    raise ValueError("it is no state of a run")
                 return record if path == self.kept else {**record, "elsewhere": True}
             except FileNotFoundError:
                 continue
