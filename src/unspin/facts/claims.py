@@ -30,6 +30,10 @@ _TOKEN = re.compile(
 )
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+\Z|\d{1,9}\Z")
 _RATIO = re.compile(r"([\d,]{1,11})\s?/\s?([\d,]{1,11})\Z")
+_LINKING = re.compile(
+    r"(?:and|it|they|it's|they're|that|which|everything|all|both|of|them|each|every|one|with|:|;|,|-|—|–|→|\()\Z"
+)
+_CLAUSE_ENDS = re.compile("[.;:,—–!?]")
 _STOPS = ".;:,()[]{}—–!?|•…"
 _TICKS = "✅✓✔☑🟢🎉"
 _LINKS = (":", "—", "–", "-", "=", "→", "\ufe0f", "|")
@@ -143,7 +147,19 @@ def held_off(masked: str, start: int, stop: int) -> bool:
     opening = blocking.search(masked)
     if opening and not masked[: opening.start()].strip(" -–—\"'([{"):
         return True  # "Before the fix, all tests passed"
+    if _pattern("blocking_opening", lambda: rf"[\W_]*(?:{one_of(words_of('blocking_opening'))})(?!\w)").match(masked):
+        return True  # "On main, all tests pass"
+    before = masked[:start].rstrip(" *_")
+    if before.endswith(":"):
+        label = _CLAUSE_ENDS.split(before[:-1])[-1].strip(" -–*_\"'([{#")
+        if blocking.search(label) or _whole("held_labels").match(label):
+            return True  # "The log says: all tests pass"
     return bool(blocking.search(masked, start, stop))
+
+
+def says_how_it_ended(text: str) -> bool:
+    """Tell whether words behind the claim of a run say how it ended: then it claims more than that it ran."""
+    return bool(_any("how_it_ended").search(text)) or any(tick in text for tick in (*_TICKS, "❌", "✗"))
 
 
 def _opening() -> re.Pattern[str]:
@@ -224,8 +240,14 @@ class _Reader:
         return before.low in ("and", "with", "plus", "-", "that") and (before.low != "that" or self._confirmed(at - 1))
 
     def _confirmed(self, at: int) -> bool:
-        before = self.tokens[at - 1].low if at else ""
-        return before in ("confirmed", "verified", "confirm")
+        """Tell whether the agent itself has confirmed what begins here: "QA confirmed that" is another's word."""
+        if not at or self.tokens[at - 1].low not in ("confirmed", "verified", "confirm"):
+            return False
+        at -= 2
+        while at >= 0 and (_whole("deed_adverbs").match(self.tokens[at].low) or self.tokens[at].low == "can"):
+            at -= 1
+        token = self.tokens[at] if at >= 0 else None
+        return token is None or token.kind == "mark" or token.low == "and" or bool(_whole("own").match(token.low))
 
     def _low(self, at: int) -> str:
         return self.tokens[at].low if at < len(self.tokens) else ""
@@ -351,7 +373,8 @@ class _Reader:
     def _may_qualify(self, token: _Token, words: list[str], *, determined: bool) -> bool:
         low = token.low
         if _whole("determiners").match(low) or low in ("of", "all"):
-            return True
+            # "the subagent reports all tests pass": a new noun begins, and what stood before is no part of it
+            return low == "of" or all(_whole("neutral").match(each) or self._known(each) for each in words)
         if token.kind == "code":
             return True
         if low in words_of("not_qualifiers") or len(words) >= 6:
@@ -360,6 +383,10 @@ class _Reader:
             return True
         free = sum(not _whole("neutral").match(each) and not _whole("qualifiers").match(each) for each in words)
         return free < (3 if determined else 1) and (determined or not (words or low.endswith(("ing", "ly"))))
+
+    @staticmethod
+    def _known(word: str) -> bool:
+        return any(_whole(name).match(word) for name in ("determiners", "qualifiers"))
 
     def _take(self, subject: _Subject, kinds: str, words: list[str], count: int | None, total: int | None) -> None:
         for kind in kinds.split("+"):
@@ -616,11 +643,16 @@ class _Reader:
         subject.kinds = kinds
         if ran is not None:
             subject.scope, subject.whole = ran.scope, ran.whole
+        if not kinds:
+            return end
+        size = self._phrase(end, _whole("ended_well"), 3)
+        if size and self._may_follow(end + size):
+            self._claim_checks(begin, end + size, subject, "pass")
+            return end + size
         at = end
-        links = _pattern("links", lambda: r"(?:and|it|they|that|which|everything|all|both|:|,|-|—|–|→|\()\Z")
-        while at < min(len(self.tokens), end + 4) and links.match(self.tokens[at].low):
+        while at < min(len(self.tokens), end + 6) and _LINKING.match(self.tokens[at].low):
             at += 1
-        if not kinds or at == end:
+        if at == end:
             return end
         at = self._between(at, subject)
         verb, size = self._predicate(at, subject)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from unspin.events import SHELL
-from unspin.facts.claims import CHECK, DEED, FILE, RAN, Claim, claims
+from unspin.facts.claims import CHECK, DEED, FILE, RAN, Claim, claims, says_how_it_ended
 from unspin.facts.roles import file_role
 from unspin.facts.shell import read_line
 from unspin.facts.step import FAILED, PASSED
@@ -106,6 +106,8 @@ def check(text: str, ledger: Ledger) -> list[Tag]:
     checked = {(claim.stop, claim.subject) for claim in found if claim.kind == CHECK}
     # "I ran the tests and they pass": how they ended is what is claimed
     found = [claim for claim in found if not (claim.kind == RAN and (claim.stop, _kind(claim)) in checked)]
+    # nor is the run alone where it says so in words that were not read
+    found = [claim for claim in found if claim.kind != RAN or not says_how_it_ended(text[claim.end : claim.stop])]
     judged = [(claim, _judge(claim, ledger)) for claim in found]
     by_sentence: dict[int, set[str]] = {}
     for claim, tag in judged:
