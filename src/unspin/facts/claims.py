@@ -337,7 +337,10 @@ class _Reader:
             if token.kind == "ratio":
                 count, total = _ratio(token.text)
             elif token.kind == "word" and _COUNT.match(token.text):
-                count = _number(token.text)
+                if count is not None and words and words[-1] in ("of", "the"):
+                    total = _number(token.text)  # "9 of the 12 tests"
+                else:
+                    count = _number(token.text)
             elif token.kind in ("code", "word") and self._may_qualify(
                 token, words, determined=determined or bool(count)
             ):
@@ -488,7 +491,8 @@ class _Reader:
             return True
         token = self.tokens[at]
         if token.kind == "mark":
-            return token.text not in "=<>*'\"`$#@"
+            denied = token.text in ":=—–-" and at + 1 < len(self.tokens) and self._phrase(at + 1, _whole("denials"), 1)
+            return token.text not in "=<>*'\"`$#@" and not denied  # "Tests pass: no"
         if token.kind in ("code", "quote"):
             return False
         return bool(self._phrase(at, _whole("followers"), 3)) or token.kind == "ratio"
