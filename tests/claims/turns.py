@@ -39,8 +39,8 @@ class _Tapped(Source):
         super().__init__(path)
         self._tap = tap
 
-    def lines(self) -> Iterator[tuple[int, bytes | None]]:
-        for number, line in super().lines():
+    def raw_lines(self) -> Iterator[tuple[int, bytes | None]]:
+        for number, line in super().raw_lines():
             if line:
                 self._tap(line)
             yield number, line
