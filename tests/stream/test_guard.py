@@ -67,6 +67,16 @@ def test_source_and_docs_on_this_machine_are_left_alone() -> None:
     assert tripped == []
 
 
+def test_escapes_in_arguments_are_judged_as_what_they_stand_for() -> None:
+    """A flood of line breaks in a file that is being written stands there as text of JSON."""
+    for begin in ('{"content": "', '{"content": "x'):  # wherever the looks fall between a backslash and its letter
+        guard = StreamGuard()
+        trip = guard.feed_tool_arguments_delta(begin + "\\n" * 20_000)
+        assert trip is not None
+        assert (trip.kind, trip.repeats) == ("run", 1_600)
+        assert trip.onset == len(begin)
+
+
 def test_a_trip_says_what_repeated_how_often_and_where() -> None:
     before = "The total is computed in one pass;\n"
     trip = fed(before + LINE * 30)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream.texts import honest, loops
-from unspin.stream import StreamGuard, Trip
+from unspin.stream import StreamGuard, Trip, units
 from unspin.stream.tail import KEPT, LONGEST_PERIOD, Tail
 from unspin.stream.units import Measure
 
@@ -191,15 +192,40 @@ def test_what_nobody_writes_costs_what_honest_text_does(name: str) -> None:
     assert whole / len(text) < 6 * lines_run(prose) / len(prose)
 
 
+@pytest.mark.parametrize(
+    "piece", ["ab", ".a", "a-", "\n", " ", "({[\n", "a, b", "1a", '"', "\\n", "\u6211", "a/", "<", "W"]
+)
+def test_what_repeats_is_read_in_time_linear_in_its_length(piece: str) -> None:
+    """Patterns run outside of our lines: a word of four thousand letters took one of them 0.1 s."""
+
+    def taken(size: int) -> float:
+        unit = piece * (size // len(piece)) + "a b"
+        began = time.process_time()
+        units.limits(unit, False, Measure())
+        return time.process_time() - began
+
+    taken(1_000)
+    assert taken(80_000) < max(8 * 4 * min(taken(10_000) for _ in range(2)), 0.5)
+
+
 def state(guard: StreamGuard) -> int:
-    """Count the characters that a guard holds."""
-    total = 0
-    for tail in (guard._content, guard._reasoning, guard._arguments):
-        total += (
-            len(tail.pending) + len(tail._text) + sum(map(len, {id(piece): piece for piece in tail._heads}.values()))
-        )
-        total += sum(len(name) for name in tail._names if name not in tail._heads)
-    return total
+    """Count the characters that a guard holds, in whatever holds them."""
+    seen: dict[int, object] = {}
+    left: list[object] = [guard]
+    while left:
+        held = left.pop()
+        if id(held) in seen or held is None or isinstance(held, type):
+            continue
+        seen[id(held)] = held
+        if isinstance(held, dict):
+            left += [*held.keys(), *held.values()]
+        elif isinstance(held, (list, tuple, set)):
+            left += held
+        else:
+            left += [
+                getattr(held, name, None) for kind in type(held).__mro__ for name in getattr(kind, "__slots__", ())
+            ]
+    return sum(len(held) for held in seen.values() if isinstance(held, str))
 
 
 def test_a_guard_holds_at_most_64_000_characters() -> None:

@@ -178,6 +178,12 @@ _SAYINGS = [
     "I will send it.",
     "I'm confident.",
 ]
+_PLAIN = [
+    "The tests pass now. ",
+    "The build is green. ",
+    "The code is clean and it is fast. ",
+    "All of it works as it should. ",
+]
 
 
 def loops() -> Iterator[tuple[str, str, int]]:
@@ -212,6 +218,16 @@ def loops() -> Iterator[tuple[str, str, int]]:
         ("sayings", lambda i: pick.choice(_SAYINGS) + "\n"),
         ("ever other verbs", lambda i: f"I will {pick.choice(_VERBS)}.\n"),
         ("let's", lambda i: f"Let's {pick.choice(_VERBS)}. "),
+        ("a counter of many digits", lambda i: f"Let me try option {i + 1_000}. "),
+        ("a counter in Chinese", lambda i: f"我需要检查第{i + 1_000}个文件。"),
+        ("plain sentences in any order", lambda i: pick.choice(_PLAIN)),
+        ("a page of 6,000", lambda i: _prose(6, 6_000) + "\n"),
+        ("a log of 1,200", lambda i: "".join(f"12:00:{at:02} INFO {w} is ready on port 80{at:02}\n" for at, w in enumerate(WORDS))),
+        ("a short word without spaces", lambda i: "谢谢。"),
+        ("yes", lambda i: "Yes. "),
+        ("an answer with a number", lambda i: "The answer is 42.\n"),
+        ("empty lines of another system", lambda i: "\r\n"),
+        ("the end of a text, as a model marks it", lambda i: "</s>"),
     ]  # fmt: skip
     for name, make in bank:
         text, at = [], 0
@@ -229,5 +245,9 @@ ENOUGH = {
     "two paragraphs in turn": 500, "one token": 700, "glued tokens": 700, "glued words": 700,
     "marks of a template": 400, "roles": 400, "one character": 500, "empty lines": 500, "a letter": 3_100,
     "a plain line": 1_400, "code": 2_600, "zeros for ever": 8_200, "Chinese": 300, "Japanese": 560, "a counter": 4_200,
+    "a counter of many digits": 4_200, "a counter in Chinese": 4_200, "plain sentences in any order": 7_700,
+    "a page of 6,000": 24_700, "a log of 1,200": 10_700, "a short word without spaces": 600, "yes": 600,
+    "an answer with a number": 1_300, "empty lines of another system": 900,
+    "the end of a text, as a model marks it": 400,
     "a counter in a step": 5_200, "a word that changes": 5_200, "sayings": 5_200, "ever other verbs": 4_200, "let's": 4_200,
 }  # fmt: skip

@@ -2,9 +2,10 @@
 
 Told by how few sequences of three words are new in a block of text (digits left out): nearly
 none in a loop, 0.29 and more in honest prose. Tables, logs and code repeat their shapes by
-nature, so only what talks is looked at: blocks of written language in which somebody says "I",
+nature, so what talks is looked at first: blocks of written language in which somebody says "I",
 "we", "let me". "I will send. I will stop. I will finish." has ever new words, and is told by
-how its sentences begin.
+how its sentences begin. Prose in which nobody talks has to go on for longer, and four blocks of
+it to hold next to no different sequences at all: 0.21 for each word and more in honest prose.
 
 Costs nothing on most texts: a block is only read when the pieces with which it was looked at
 (``tail``) had nearly all been seen before, or when it is full of "I".
@@ -26,6 +27,9 @@ _FULL = 12  # at which it is a loop
 _SCORES = ((20, 0.15, 6), (10, 0.35, 4), (6, 0.25, 3))
 _LITTLE = 0.35  # the most of them
 _SENTENCES_SCORE = (0.10, 0.75)
+_FEW_BLOCKS = 4  # of prose, and the different sequences in all of them, for each word, at most
+_FEW_SEQUENCES = 0.10
+_FEW_SCORE = 3
 _FEW_DIGITS = 8  # of a block without talk: a list may be numbered
 _BEGINNINGS = 20  # sentences of a block that begin with the same talking word
 _BEGINNINGS_SCORE = 6
@@ -37,7 +41,7 @@ _TO_SENTENCES = str.maketrans("!?;", "...")
 class Drift:
     """How much is new in the last blocks of one channel's text."""
 
-    __slots__ = ("_begin", "_due", "_hits", "_known", "_last", "_looks", "_needed", "_score")
+    __slots__ = ("_begin", "_due", "_hits", "_known", "_last", "_looks", "_needed", "_score", "_words")
 
     def __init__(self, measure: Measure, at: int = 0):
         self._needed = max(_FULL * measure.factor, measure.expected / BLOCK * _SCORES[0][2])
@@ -46,6 +50,7 @@ class Drift:
         self._looks = 0
         self._hits = 0
         self._known: list[set[int]] = []
+        self._words: list[int] = []  # how many each of these blocks has
         self._score = 0.0
         self._last = ("", 0)  # the last line of the last block, the offset at which the drift began
 
@@ -62,7 +67,7 @@ class Drift:
         self._due = at + BLOCK
         self._looks = self._hits = 0
         score = 0.0
-        if hot or _full_of_i(block):
+        if hot or _talks_much(block):
             score = self._read(block)
             if fenced and score < _SCORES[1][2]:
                 score = 0.0
@@ -70,6 +75,7 @@ class Drift:
             self._score = 0.0
             if not hot:
                 self._known.clear()
+                self._words.clear()
             return False
         if not self._score:
             self._last = ("", begin)
@@ -91,7 +97,8 @@ class Drift:
         new = set(map(hash, zip(plain, plain[1:], plain[2:], strict=False)))
         share = len(new.difference(*self._known)) / len(plain) if plain else 1.0
         self._known.append(new)
-        del self._known[:-_BLOCKS]
+        self._words.append(len(plain))
+        del self._known[:-_BLOCKS], self._words[:-_BLOCKS]
         full = _full_of_i(block)
         if (share > _LITTLE and not full) or not units.is_language(block):
             return 0.0
@@ -101,14 +108,26 @@ class Drift:
                 return score
         if full and talk >= _BEGINNINGS and _same_beginnings(block) >= _BEGINNINGS:
             return _BEGINNINGS_SCORE
-        most, little = _SENTENCES_SCORE
-        if share > most or words < 0.25 * len(plain) or len(block) - len(block.translate(_NO_DIGITS)) > _FEW_DIGITS:
+        if words < 0.25 * len(plain) or len(block) - len(block.translate(_NO_DIGITS)) > _FEW_DIGITS:
             return 0.0
-        return little
+        if self._has_few_sequences():
+            return _FEW_SCORE
+        most, little = _SENTENCES_SCORE
+        return little if share <= most else 0.0
+
+    def _has_few_sequences(self) -> bool:
+        last = self._known[-_FEW_BLOCKS:]
+        words = sum(self._words[-_FEW_BLOCKS:])
+        return len(last) == _FEW_BLOCKS and len(set().union(*last)) <= _FEW_SEQUENCES * words
 
 
 def _full_of_i(block: str) -> bool:
     return block.count("I ") + block.count("I'") + block.count("et's ") >= _BEGINNINGS
+
+
+def _talks_much(block: str) -> bool:
+    """Tell whether a block is worth a reading though its pieces are new: a counter in short sentences makes them so."""
+    return _full_of_i(block) or (not block.isascii() and units.talks_anywhere(block) >= _BEGINNINGS)
 
 
 def _same_beginnings(block: str) -> int:

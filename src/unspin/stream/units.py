@@ -35,13 +35,13 @@ _LETTERS_RUN = re.compile(r"[^\W\d_]+")
 _SYMBOL = re.compile(r"[{}()\[\];=<>|\\/+$&^%@~#_]")
 #: What a machine writes: a path, a name of code, a long number or hash.
 _MACHINE = re.compile(
-    r"[\w.-]{2,}[/\\][\w.-]{2,}|\w::\w|\d{4}|\b(?=[a-f]*\d)[0-9a-f]{7,}\b"
+    r"[\w.-]{2}[/\\][\w.-]{2}|\w::\w|\d{4}|\b(?=[a-f]*\d)[0-9a-f]{7,}\b"
     r"|\w\.(?:py|js|ts|go|rs|java|c|h|cpp|rb|php|md|json)\b"
 )
 #: What only a machine writes: a time, a colour, the level of a log line.
 _STAMP = re.compile(
     r"\x1b\[|\d:\d\d|\b(?:WARN|WARNING|ERROR|INFO|DEBUG|TRACE|FATAL|\w+Warning)\b"
-    r"|(?:^|\n)\W*(?:warning|error|info|debug|note|hint)\W*:"
+    r"|(?:^|\n)\W{0,16}(?:warning|error|info|debug|note|hint)\W{0,16}:"
 )
 #: Rows of data: keys, tags, attributes, values between commas.
 _TABLE = re.compile(r"[\"']\s*:|</?\w|\w=[\"']|INSERT INTO|[\w\"'][,;\t|][\w\"'].*[\w\"'][,;\t|][\w\"']")
@@ -72,6 +72,7 @@ _CODE_REPEATS = ((200, 12), (0, 24))
 _CODE_CHARS = 2_400
 _TABLE_LIMIT = (24, 6_000)
 _MACHINE_REPEATS = ((400, 16), (0, 32))
+_PAGE, _PAGE_REPEATS = 1_000, 8  # from this length of the unit on, lines and code of any kind
 _MACHINE_CHARS = 8_000
 
 #: The others: repeats and characters, both of which have to be reached.
@@ -90,6 +91,8 @@ _RUNS: dict[str, int] = {".": 4_000, " ": 4_000, **dict.fromkeys("-=_*#~+─━�
 _RUN_OF_LETTERS = 3_000  # base64 of zeros is a run of As
 _RUN_OF_OTHERS = 400
 
+_SHORT = 64  # characters of a unit in which a mark may be cut by where the unit begins
+
 
 class Measure:
     """How loosely a channel is judged: repeats and characters are multiplied by ``factor``."""
@@ -105,12 +108,15 @@ class Measure:
 def limits(unit: str, fenced: bool, measure: Measure) -> tuple[str, int, int]:
     """Return the kind of a unit, and the repeats and characters from which on it is too much."""
     kind, (repeats, chars) = _limits(unit, fenced)
+    if kind in (LINES, CODE) and len(unit) >= _PAGE:
+        repeats = min(repeats, _PAGE_REPEATS)
     factor = measure.factor
     return kind, round(repeats * factor), max(round(chars * factor), measure.expected)
 
 
 def whole(unit: str) -> str:
     """Return a unit turned so that it begins with a line, or else with a word: where a loop was met is chance."""
+    unit = _closed(unit)
     for mark in ("\n", " "):
         at = unit.rfind(mark)
         if at >= 0:
@@ -127,29 +133,39 @@ def talk_of(text: str) -> tuple[int, int]:
     return talk, sum(map(_SENTENCE.__contains__, words)) + len(_SENTENCE_ANYWHERE.findall(text))
 
 
+def talks_anywhere(text: str) -> int:
+    """Count the talking words of a text in a script without spaces."""
+    return len(_TALK_ANYWHERE.findall(text))
+
+
 def is_language(text: str) -> bool:
-    """Tell whether a text is written language: letters, few symbols and digits."""
+    """Tell whether a text is written language: letters and few symbols; a counter in each sentence is left out."""
     bare = "".join(text.split())
     letters, digits = len(_LETTERS.findall(bare)), sum(map(bare.count, "0123456789"))
-    return letters >= 0.72 * len(bare) and digits <= 0.1 * len(bare) and len(_SYMBOL.findall(bare)) <= 0.06 * len(bare)
+    said = len(bare) - digits
+    return letters >= 0.72 * said and digits <= 0.3 * len(bare) and len(_SYMBOL.findall(bare)) <= 0.06 * said
 
 
 def _limits(unit: str, fenced: bool) -> tuple[str, tuple[int, int]]:
     if len(set(unit)) == 1:
         return RUN, (1, _run(unit[0]))
+    raw = len(unit)
     unit = whole(_unescaped(unit) if "\\" in unit else unit)
+    if len(set(unit)) == 1:  # of an escape
+        return RUN, (1, _run(unit[0]) * raw // len(unit))
     size, lines = len(unit), "\n" in unit
     bare = "".join(unit.split())
     letters = len(_LETTERS.findall(bare))
     spelled = _LETTERS_RUN.findall(unit.lower())
-    if all(word in _FILLER or len(word) < 2 for word in spelled):
+    if _TURNS.search(2 * unit if size < _SHORT else unit):
+        return TALK, (_least(_TALK_REPEATS, size), _TURNS_CHARS)
+    if all(word in _FILLER or (len(word) < 2 and not _IDEOGRAPHS.match(word)) for word in spelled):
         if not bare:
-            return SYMBOLS, _BLANK_LIMIT
+            repeats, chars = _BLANK_LIMIT
+            return SYMBOLS, (repeats, min(chars, size * _RUNS["\n"] // unit.count("\n")) if lines else chars)
         if not letters and not any(map(str.isdigit, bare)):
             return SYMBOLS, _GRID_LIMIT if lines else _SYMBOLS_LIMIT
         return NUMBERS, _ROWS_LIMIT if lines else _NUMBERS_LIMIT
-    if _TURNS.search(unit):
-        return TALK, (_least(_TALK_REPEATS, size), _TURNS_CHARS)
     stamped = _STAMP.search(unit) is not None
     machine = stamped or _MACHINE.search(unit) is not None
     symbols = len(_SYMBOL.findall(bare)) / len(bare)
@@ -164,7 +180,8 @@ def _limits(unit: str, fenced: bool) -> tuple[str, tuple[int, int]]:
         return SENTENCE, (_least(_SENTENCE_REPEATS, size), _SENTENCE_CHARS)
     if machine and size >= 24:
         return CODE, (_least(_MACHINE_REPEATS, size), _MACHINE_CHARS)
-    if _TABLE.search(unit) or (lines and sum(map(str.isdigit, bare)) > 0.1 * len(bare)):
+    numbered = lines and function < 2 and sum(map(str.isdigit, bare)) > 0.1 * len(bare)
+    if numbered or _TABLE.search(unit):
         return CODE, _TABLE_LIMIT
     if not lines:
         if _BLOB.match(unit) and not _WORDLIKE.match(_from_capital(unit)):
@@ -177,9 +194,15 @@ def _limits(unit: str, fenced: bool) -> tuple[str, tuple[int, int]]:
     return LINES, (_least(_LINES_REPEATS, size), _LINES_CHARS)
 
 
+def _closed(unit: str) -> str:
+    """Return a unit turned by one character where it ends amid an escape."""
+    slashes = len(unit) - len(unit.rstrip("\\"))
+    return unit[-1] + unit[:-1] if slashes % 2 and slashes < len(unit) else unit
+
+
 def _unescaped(unit: str) -> str:
     """Return a unit of JSON's text as what it stands for, as far as it matters here."""
-    return unit.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+    return _closed(unit).replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
 
 
 def _from_capital(unit: str) -> str:
