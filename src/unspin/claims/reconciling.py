@@ -242,7 +242,7 @@ class _Ledger:
 
     def statement(self, said: Statement) -> Finding:
         missing = {"dispatch": "started a subagent", "edit": "could have changed a file", "read": "read anything",
-                   "run": "ran anything"}[said.about]  # fmt: skip
+                   "run": "ran anything", "work": "ran anything or changed a file"}[said.about]  # fmt: skip
         found = Finding("stated", said.about, said.quote, said.start, said.end, missing)
         if said.path:
             claim = Claim(FILE, said.path, "change", start=said.start, end=said.end, quote=said.quote)
@@ -250,7 +250,9 @@ class _Ledger:
         if not said.own and (self.reports or not self.now):  # "Added in 3.10: ..." tells of the world
             found.verdict = POSSIBLE
             return found
-        fits = {"dispatch": _dispatches, "edit": _could_edit, "run": _could_do}.get(said.about, _could_read)
+        fits = {"dispatch": _dispatches, "edit": _could_edit, "run": _could_do, "work": _could_work}.get(
+            said.about, _could_read
+        )
         return self._judged(found, [at for at in self._places() if fits(self.every[at])], [])
 
     # -- what was done -------------------------------------------------------------------
@@ -391,6 +393,10 @@ def _could_do(entry: Entry) -> bool:
 def _could_edit(entry: Entry) -> bool:
     hints = {MAY_EDIT, MAY_FORMAT, MAY_INSTALL, MADE}
     return bool(entry["action"] == EDIT or entry["wrote"] or hints & set(entry["may"]))
+
+
+def _could_work(entry: Entry) -> bool:
+    return _could_do(entry) or _could_edit(entry)
 
 
 def _could_read(entry: Entry) -> bool:

@@ -33,8 +33,8 @@ _QUESTION = re.compile(r"[\w)\]\"'”’*`]\s?\?+(?=[\s*_)\"'”’]|\Z)")
 
 class Statement:
     """One sentence that announces or states something. ``about`` is what kind of work: ``dispatch``, ``edit``, ``run``,
-    ``read``, ``check``, ``deed``, ``start``. ``own`` is set where it is said in the first person, ``path`` is the file
-    that was written, where it is named right behind."""
+    ``work`` (either of these two), ``read``, ``check``, ``deed``, ``start``. ``own`` is set where it is said in the
+    first person, or of the changes at hand; ``path`` is the file that was written, where it is named right behind."""
 
     __slots__ = ("about", "end", "kind", "own", "path", "quote", "start")
 
@@ -134,6 +134,9 @@ def _stated(text: str, sentence: Sentence, language: str) -> list[Statement]:
     found = []
     for match in made("own", language, _own).finditer(low):
         found += _of_kind(text, sentence, low, match.start(), match.end(), language, own=True)
+    told = None if found else made("told_of", language, _told_of).match(low)
+    if told:  # "The changes have been deployed"
+        found += _of_kind(text, sentence, low, told.start(), told.end(), language, own=True, of="told")
     if not found:
         implicit = made("implicit", language, _implicit).match(low)
         if implicit:
@@ -145,14 +148,18 @@ def _own(lists: dict[str, Any]) -> str:
     return rf"(?:^|[.;:,—–(]\s*|\b(?:and|then|so)\s+)[\s*_]*(?:{lists['stated_by']})\s+"
 
 
+def _told_of(lists: dict[str, Any]) -> str:
+    return rf"[\s*_✅✓✔]*(?:(?:done|and|also)[.:,!—–-]*\s+)?(?:{lists['told_of']})\s+"
+
+
 def _implicit(lists: dict[str, Any]) -> str:
     return rf"[\s*_✅✓✔]*(?:done[.:,!—–-]+\s*)?(?=(?:{'|'.join(lists['implicit'])})\b)"
 
 
 def _of_kind(
-    text: str, sentence: Sentence, low: str, begin: int, at: int, language: str, *, own: bool
+    text: str, sentence: Sentence, low: str, begin: int, at: int, language: str, *, own: bool, of: str = "stated"
 ) -> list[Statement]:
-    for about, pattern in _kinds("stated", language).items():
+    for about, pattern in _kinds(of, language).items():
         said = pattern.match(low, at)
         if said is None:
             continue
@@ -166,7 +173,8 @@ def _of_kind(
         if about == "edit" and standing("not_files", language).search(low, said.end(), stop):
             about = "run"
         made_of = _statement(STATED, about, text, sentence, begin, stop, own=own)
-        object_ = _OBJECT.match(text, sentence.start + said.end()) if own and about == "edit" else None
+        edits = own and about == "edit" and of == "stated"
+        object_ = _OBJECT.match(text, sentence.start + said.end()) if edits else None
         made_of.path = as_path(object_[1].rstrip(".")) if object_ else ""
         return [made_of]
     return []
