@@ -162,3 +162,44 @@ def test_a_wrapped_client_passes_for_what_it_wraps() -> None:
         assert isinstance(stream, openai.Stream)
         with pytest.raises(LoopTripped):
             list(stream)
+
+
+def test_every_call_of_openai_that_can_stream_is_watched() -> None:
+    """By its older name, of a response in the background, and asked for with what is true and is not ``True``."""
+    from types import SimpleNamespace as Space
+
+    from openai import NOT_GIVEN, omit
+
+    from unspin.stream.wrappers import watch_openai
+
+    def chat(**named: Any) -> Any:
+        delta = {"content": "I'll send it now, as I said.\n"}
+        return [{"choices": [{"index": 0, "delta": delta}]}] * 99 if named.get("stream") else "whole"
+
+    def response(*_: Any, **named: Any) -> Any:
+        event = {"type": "response.output_text.delta", "delta": "I'll send it now, as I said.\n"}
+        return [event] * 99 if named.get("stream") else "whole"
+
+    completions = Space(create=chat, stream=lambda **named: chat(stream=True))
+    client = watch_openai(
+        Space(
+            chat=Space(completions=completions),
+            beta=Space(chat=Space(completions=completions), threads="theirs"),
+            responses=Space(create=response, retrieve=response, stream=lambda **named: response(stream=True)),
+        )
+    )
+    for call in (
+        client.chat.completions.create,
+        client.beta.chat.completions.create,
+        client.responses.create,
+        client.responses.retrieve,
+    ):
+        for yes in (True, 1):
+            with pytest.raises(LoopTripped):
+                list(call(stream=yes))
+        for no in (False, None, NOT_GIVEN, omit):
+            assert call(stream=no) == "whole"
+        assert call() == "whole"
+    with pytest.raises(LoopTripped):
+        list(client.beta.chat.completions.stream())
+    assert client.beta.threads == "theirs"

@@ -39,23 +39,25 @@ def watch_openai(
 ) -> Any:
     """Return an ``OpenAI`` or ``AsyncOpenAI`` client whose streams are watched.
 
-    Watched are ``chat.completions.create(stream=True)`` and ``.stream()``, ``responses.create(stream=True)`` and
-    ``.stream()``; calls without a stream, and raw responses, are left alone.
+    Watched are ``chat.completions.create(stream=True)`` and ``.stream()``, ``responses.create(stream=True)``,
+    ``.retrieve(stream=True)`` and ``.stream()``; calls without a stream, and raw responses, are left alone.
 
     Args:
         config: the guard's settings.
         on_trip: called with the trip, after which the stream is over; without it ``LoopTripped`` is raised.
     """
     chat, responses = Watching(chat_pieces, config, on_trip), Watching(responses_pieces, config, on_trip)
-    return WatchedClient(
-        client,
-        {
-            "chat.completions.create": watched_call(chat, if_stream),
-            "chat.completions.stream": watched_call(chat, always),
-            "responses.create": watched_call(responses, if_stream),
-            "responses.stream": watched_call(responses, always),
-        },
-    )
+    calls = {
+        "chat.completions.create": watched_call(chat, if_stream),
+        "chat.completions.stream": watched_call(chat, always),
+        "responses.create": watched_call(responses, if_stream),
+        "responses.retrieve": watched_call(responses, if_stream),  # one that runs in the background, from the start
+        "responses.stream": watched_call(responses, always),
+    }
+    beta = {
+        f"beta.{name}": call for name, call in calls.items() if name.startswith("chat.")
+    }  # the same by an older name
+    return WatchedClient(client, calls | beta)
 
 
 def chat_pieces(event: Any) -> Iterator[tuple[int, str, str, object]]:

@@ -287,7 +287,7 @@ def always(named: dict[str, Any]) -> bool:
 
 
 def if_stream(named: dict[str, Any]) -> bool:
-    return named.get("stream") is True
+    return bool(named.get("stream"))  # an SDK's "not given" is false
 
 
 def get(held: Any, name: str) -> Any:
