@@ -245,7 +245,9 @@ class Tail:
             self._period = period = smallest
             self._run = min(self._run, at - _reach(text, period))
             unit = text[-period:]
-        self._kind, repeats, chars = units.limits(unit, self._fenced, self._measure)
+        start = max(self._run - self._begin, 0)
+        before = text[max(start - units.BEFORE, 0) : start]
+        self._kind, repeats, chars = units.limits(unit, self._fenced, self._measure, before)
         self._limit = self._run + max(repeats * period, chars)
 
 

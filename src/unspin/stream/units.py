@@ -88,9 +88,11 @@ _BLANK_LIMIT = (20, 4_000)
 
 #: Runs of one character.
 _RUNS: dict[str, int] = {".": 4_000, " ": 4_000, **dict.fromkeys("-=_*#~+─━═·•–—^\t\u3000", 2_000), "\n": 400}
-_RUN_OF_LETTERS = 3_000  # base64 of zeros is a run of As
+_RUN_OF_LETTERS = 3_000
+_RUN_IN_BASE64 = 8_000  # zeros are a run of As there
 _RUN_OF_OTHERS = 400
 
+BEFORE = 32  # characters before a loop that tell what it is part of
 _SHORT = 64  # characters of a unit in which a mark may be cut by where the unit begins
 
 
@@ -105,13 +107,22 @@ class Measure:
         self.expected = expected  # characters of repetition that were asked for
 
 
-def limits(unit: str, fenced: bool, measure: Measure) -> tuple[str, int, int]:
-    """Return the kind of a unit, and the repeats and characters from which on it is too much."""
+def limits(unit: str, fenced: bool, measure: Measure, before: str = "") -> tuple[str, int, int]:
+    """Return the kind of a unit, and the repeats and characters from which on it is too much.
+
+    ``before`` are the ``BEFORE`` characters before the loop.
+    """
     kind, (repeats, chars) = _limits(unit, fenced)
+    if kind == RUN and unit[0] == "A" and _goes_on_from_base64(before):
+        chars = _RUN_IN_BASE64
     if kind in (LINES, CODE) and len(unit) >= _PAGE:
         repeats = min(repeats, _PAGE_REPEATS)
     factor = measure.factor
     return kind, round(repeats * factor), max(round(chars * factor), measure.expected)
+
+
+def _goes_on_from_base64(before: str) -> bool:
+    return len(before) == BEFORE and _BLOB.match(before) is not None and not _WORDLIKE.match(before)
 
 
 def whole(unit: str) -> str:
