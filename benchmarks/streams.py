@@ -111,10 +111,12 @@ def _state(report: Report, text: str) -> None:
 
 
 def _held(guard: StreamGuard) -> int:
-    """Return the characters that a guard holds; of pieces it keeps hashes, of drift the last block."""
-    tails = (guard._content, guard._reasoning, guard._arguments)
-    blocks = sum(len(tail._drift._last[0]) for tail in tails if tail._drift is not None)
-    return blocks + sum(len(tail.pending) + len(tail._text) for tail in tails)
+    total = 0
+    for tail in (guard._content, guard._reasoning, guard._arguments):
+        pieces = {id(piece): len(piece) for piece in [*tail._heads, *tail._names]}
+        total += len(tail.pending) + len(tail._text) + sum(pieces.values())
+        total += len(tail._drift._last[0]) if tail._drift is not None else 0
+    return total
 
 
 def _quality(report: Report, folder: Path, degenerate: dict[str, str], honest: dict[str, str], *, quick: bool) -> None:

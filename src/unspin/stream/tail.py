@@ -1,11 +1,11 @@
 """Whether a text ends in a loop: one channel of a stream, looked at every few characters.
 
 Everything is decided at fixed offsets of the whole text, so how it was cut into deltas makes
-no difference. Bounded: at most ``KEPT`` characters of the text are remembered, and a look costs
-the same whatever the text.
+no difference. Bounded: at most ``KEPT`` characters of the text and ``LONGEST_PERIOD`` in pieces
+are remembered, and a look costs the same whatever the text.
 
 How a period is found: pieces of ``PIECE`` characters that begin at multiples of ``PIECE`` are
-remembered by their hashes with where they stood last, and before that. Where a text repeats itself, one of
+remembered with where they stood last, and before that. Where a text repeats itself, one of
 the ``PIECE`` windows with which it ends stood one period before. Such a candidate is then
 compared character by character, so that nothing rests on a hash. From then on each look only
 compares what is new with what stood one period before it.
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from unspin.stream.units import Measure
 
-LONGEST_PERIOD = 8192
+LONGEST_PERIOD = 6_144
 KEPT = 2 * LONGEST_PERIOD + 1_024  # characters of the text that are remembered; the last is let go at a time
 PIECE = 16
 
@@ -34,7 +34,6 @@ _FEWEST = 3  # repeats of any unit that may be too much
 _SHORT = 64  # a period whose smallest one is asked for at once
 WITHOUT_LIMIT = 10**12
 _CANDIDATES = 6  # periods that are tried at one look
-_PLACES = 48  # places of pieces that are asked for what stood before them, at one look
 
 
 class Loop:
@@ -81,9 +80,9 @@ class Tail:
         self._text = ""  # what is remembered
         self._begin = 0  # the offset of its first character
         self._at = 0  # the offset of its end
-        self._heads: dict[int, int] = {}  # a piece's hash: the number of its newest place
+        self._heads: dict[str, int] = {}  # a piece: the number of its newest place
         self._older = [-1] * _SLOTS  # a place's number, modulo _SLOTS: the place before it of the same piece
-        self._names = [0] * _SLOTS  # the same: the piece's hash
+        self._names = [""] * _SLOTS  # the same: the piece
         self._period = 0  # of the loop that is under way, 0 for none
         self._run = 0  # the offset at which it began
         self._kind = ""
@@ -165,7 +164,7 @@ class Tail:
         """Return where the last window with which the text ends begins that is a known piece; -1 where none is."""
         heads = self._heads
         for start in range(end - PIECE, max(end - 2 * PIECE, -1), -1):
-            if hash(text[start : start + PIECE]) in heads:
+            if text[start : start + PIECE] in heads:
                 return start
         return -1
 
@@ -176,7 +175,7 @@ class Tail:
         first = (at - size) // PIECE
         start = first * PIECE - begin
         for number in range(first, last):
-            piece = hash(text[start : start + PIECE])
+            piece = text[start : start + PIECE]
             start += PIECE
             slot = number % _SLOTS
             name = names[slot]
@@ -190,29 +189,23 @@ class Tail:
 
     def _find(self, text: str, begin: int, at: int, known: int) -> None:
         """Find the period with which the text ends, if it does twice at least."""
-        heads, older, names = self._heads, self._older, self._names
+        heads, older = self._heads, self._older
         end = at - begin
         oldest = max(at // PIECE - _SLOTS, -(-begin // PIECE))
         tried: set[int] = set()
-        left = _PLACES
         for start in range(known, max(end - 2 * PIECE, -1), -1):
-            number = heads.get(hash(text[start : start + PIECE]), -1)
-            if number <= oldest:
-                continue
-            before = hash(text[start - PIECE : start])
-            while number > oldest and left:
-                left -= 1
-                if names[(number - 1) % _SLOTS] == before:
-                    period = begin + start - number * PIECE
-                    if period > 0 and 2 * period <= end and period not in tried:
-                        tried.add(period)
-                        if text.endswith(text[end - _SHORT - period : end - period]) and text.endswith(
-                            text[end - 2 * period : end - period]
-                        ):
-                            self._begin_loop(period, text, at)
-                            return
-                        if len(tried) >= _CANDIDATES:
-                            return
+            number = heads.get(text[start : start + PIECE], -1)
+            while number >= oldest:
+                period = begin + start - number * PIECE
+                if period > 0 and 2 * period <= end and period not in tried:
+                    tried.add(period)
+                    if text.endswith(text[end - _SHORT - period : end - period]) and text.endswith(
+                        text[end - 2 * period : end - period]
+                    ):
+                        self._begin_loop(period, text, at)
+                        return
+                    if len(tried) >= _CANDIDATES:
+                        return
                 number = older[number % _SLOTS]
 
     def _begin_loop(self, period: int, text: str, at: int) -> None:
