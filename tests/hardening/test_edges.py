@@ -11,6 +11,7 @@ from driver import Client
 from hardening.processes import batch, edit, environment, fails, run, silent
 from unspin import Guard, Settings, config, events
 from unspin.guard import NUDGE
+from unspin.guard.guard import _VERSION
 from unspin.spool import Spool
 from unspin.store import Store
 
@@ -31,7 +32,10 @@ def test_a_kept_event_that_cannot_be_read_keeps_no_other_waiting(tmp_path: Path)
     assert row is not None and json.loads(row.state)["index"] == 3
 
 
-@pytest.mark.parametrize("state", ["{}", "[1]", '{"version": 2}', "7", '{"version": 2, "reader": {}, "rounds": []}'])
+@pytest.mark.parametrize(
+    "state",
+    ["{}", "[1]", f'{{"version": {_VERSION}}}', "7", f'{{"version": {_VERSION}, "reader": {{}}, "rounds": []}}'],
+)
 def test_a_state_that_is_none_starts_afresh(agent: Client, state: str) -> None:
     agent.round(agent.edit("a.py"))
     with agent.store as store:
