@@ -149,6 +149,16 @@ def test_uninstalling_lists_what_stays(unspin: Any, own_home: Path) -> None:
     assert f"rm -r {own_home}/state/unspin {own_home}/config/unspin" in said
 
 
+def test_uninstalling_names_the_backup_beside_the_persons_settings(unspin: Any, own_home: Path) -> None:
+    settings = own_home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"model": "opus"}')
+    unspin("install", "claude-code")
+    (backup,) = settings.parent.glob("*backup*")
+    said = unspin("uninstall", "claude-code").output
+    assert f"~/.claude/{backup.name}" in said and str(backup) in said.splitlines()[-1]
+
+
 def test_installing_twice_over_is_warned_of(unspin: Any) -> None:
     unspin("install", "claude-code")
     assert "installed more than once" in unspin("install", "claude-code", "--project").stderr

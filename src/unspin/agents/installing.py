@@ -24,6 +24,7 @@ INSTALLED, MISSING, BROKEN = "installed", "not installed", "broken"
 
 _MADE = "made.json"  # in the state folder: the files and folders that installing made
 _OF_A_PROJECT = "settings.local.json"
+_BACKUP = ".unspin-backup-"  # and the day
 _LONGEST_NAME = 120
 
 
@@ -174,7 +175,7 @@ def _backup(path: str, text: str) -> str | None:
     """
     full = os.path.abspath(path)
     day = time.strftime("%Y-%m-%d")
-    backup = f"{path}.unspin-backup-{day}"
+    backup = f"{path}{_BACKUP}{day}"
     if os.path.basename(path) == _OF_A_PROJECT:
         name = full.strip(os.sep).replace(os.sep, "-")[-_LONGEST_NAME:]
         backup = os.path.join(state_folder(), "backups", f"{name}.{day}.{crc32(os.fsencode(full)):08x}")
@@ -187,6 +188,16 @@ def _backup(path: str, text: str) -> str | None:
     except OSError as error:
         raise InstallError(f"the backup {backup} cannot be written ({_reason(error)}). Nothing was changed.") from None
     return backup
+
+
+def backups_beside(path: str) -> list[str]:
+    """Return the backups of a person's settings file that lie beside it, the oldest first."""
+    folder, name = os.path.split(path)
+    with contextlib.suppress(OSError):
+        return [
+            os.path.join(folder, each) for each in sorted(os.listdir(folder)) if each.startswith(f"{name}{_BACKUP}")
+        ]
+    return []
 
 
 def _write(path: str, text: str) -> None:

@@ -13,7 +13,7 @@ import click
 
 from unspin import agents
 from unspin.agents import installing
-from unspin.agents.installing import InstallError, Plan, read_settings
+from unspin.agents.installing import InstallError, Plan, backups_beside, read_settings
 from unspin.cli import common, show
 from unspin.guard.settings import MODES
 from unspin.paths import config_folder, state_folder
@@ -38,7 +38,7 @@ def install(agent: str, where: str, mode: str | None, statusline: bool, dry_run:
     """Put unspin's hooks into an agent's settings.
 
     With --statusline where unspin's plugin starts the hooks, only that line is put in. All else in
-    the settings file stays as it is; a backup goes into unspin's state folder.
+    the settings file stays as it is; a backup goes beside it, a project's into unspin's state folder.
     """
     installer = agents.load(agent, "_install")
     project = common.here() if where == "project" else None
@@ -137,7 +137,8 @@ def _here() -> str:
 
 def _say_left(agent: str) -> None:
     """List what uninstalling leaves, and how to remove it."""
-    found = installing.look(agent, agents.load(agent, "_install"), _here())
+    installer = agents.load(agent, "_install")
+    found = installing.look(agent, installer, _here())
     if found.files:
         click.echo(f"Still installed: {', '.join(map(show.tilde, found.files))}")
     if found.plugin:
@@ -149,6 +150,7 @@ def _say_left(agent: str) -> None:
         for what, folder in (("state and backups", state_folder()), ("settings", config_folder()))
         if os.path.isdir(folder)
     ]
+    left += [("your settings as they were", each) for each in backups_beside(installer.settings_path())]
     if left:
         named = ", ".join(f"{what} in {show.tilde(folder)}" for what, folder in left)
         folders = " ".join(show.clean(shlex.quote(folder)) for _, folder in left)
