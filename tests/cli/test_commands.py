@@ -201,6 +201,16 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     assert "Examples:" in text and f"unspin {command}" in text
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("instal", "install"), ("rolback", "rollback"), ("docter", "doctor")])
+def test_a_misspelt_command_is_answered_with_the_one_that_is_near(typed: str, meant: str) -> None:
+    assert f"Did you mean '{meant}'?" in run(typed, status=2).output
+
+
+def test_what_is_near_no_command_is_answered_with_none() -> None:
+    said = run("xyzzy", status=2).output
+    assert "xyzzy" in said and "Did you mean" not in said
+
+
 def test_the_hook_of_an_agent_that_is_not_known_never_blocks(own_home: Path) -> None:
     for arguments in (["hook"], ["hook", "no-such-agent"], ["hook", "claude-code", "extra"]):
         done = subprocess.run(

@@ -98,6 +98,7 @@ def test_mute_alone_lists_what_is_muted(spinning: Client, unspin: Any) -> None:
         (("failing_edits", "a.py"), "use --file: --file a.py"),
         (("failing_edits", "a.py", "--file", "b.py"), "a.py is too much"),
         (("failing_edit",), "Did you mean failing_edits?"),
+        (("nothing",), "The rules: failing_edits, "),
         (("zzz",), "The rules: failing_edits, recurring_error"),
         (("a.py",), "unspin mute --file a.py"),
         (("src/my file.py",), "unspin mute --file 'src/my file.py'"),

@@ -65,6 +65,17 @@ class _Commands(click.Group):
         command: click.Command = getattr(held, _NAMES.get(cmd_name, cmd_name))
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            if near:
+                raise click.UsageError(f"No such command {args[0]!r}. Did you mean {near[0]!r}?", ctx)
+        return super().resolve_command(ctx, args)
+
     def every(self) -> dict[str, click.Command]:
         """Return all commands by their names, loaded."""
         return {name: each for name in COMMANDS if (each := self.get_command(None, name)) is not None}

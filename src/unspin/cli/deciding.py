@@ -118,7 +118,7 @@ def _named_rules(rule: str, file: str) -> list[str]:
         if rule and not file:
             raise click.UsageError("all needs --file FILE. To log everything and say nothing: unspin mode observe")
         return _LOOPS if file else []
-    near = difflib.get_close_matches(rule, RULES, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(rule, RULES, n=1, cutoff=0.6)
     hint = f"Did you mean {near[0]}?" if near else f"The rules: {', '.join(RULES)}."
     if os.path.exists(rule) or not rule.isidentifier():
         hint = f"For a file: {_command('', rule)}"
