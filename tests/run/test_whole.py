@@ -125,6 +125,19 @@ def test_the_gate_shows_what_is_open_and_the_story_what_was_resolved(project: Pa
     assert "say what b is" in run("runs", "show", id).output and "say what b is" not in run("gate", id).output
 
 
+def test_the_story_of_a_run_that_is_not_shipped_claims_no_branch_and_no_price(project: Path) -> None:
+    assert go(project, "TICKET.md", "--gate", "design").exit_code == 3
+    id = last(project)["id"]
+    halted, stopped = (" ".join(run(*line).output.split()) for line in (("gate", id), ("gate", id, "stop")))
+    assert f"branch unspin/{id}, once it is shipped" in halted and f"unspin/{id}" not in stopped
+    for said in (halted, stopped):
+        assert "$" not in said and "tokens not known" in said
+
+
+def test_a_ticket_and_a_run_to_go_on_with_are_not_one_line(project: Path) -> None:
+    assert "not both" in go(project, "TICKET.md", "--resume", "r1").output
+
+
 def test_the_story_tells_how_each_finding_came_to_its_end(project: Path) -> None:
     found = '[{"id": "F1", "severity": "nit", "blocking": turn < 4, "location": "design", "claim": f"claim {turn}"}]'
     reviewer = REVIEWER.replace("found = [{", f"found = {found} if True else [{{").replace(

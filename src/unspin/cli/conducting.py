@@ -97,7 +97,8 @@ def run(ticket: str, plan: bool, resumed: str, drill: bool, gates: tuple[str, ..
     if drill:
         sys.exit(_drill())
     if bool(ticket) == bool(resumed):
-        raise click.UsageError("a ticket is expected, or --resume with the id of a run.")
+        both = ", not both: a run has its own ticket" if ticket else ""
+        raise click.UsageError(f"a ticket is expected, or --resume with the id of a run{both}.")
     if resumed:
         sys.exit(_resume(_files(resumed), path, gates, pr))
     repository = _repository()
@@ -387,7 +388,11 @@ def runs(ctx: click.Context, as_json: bool) -> None:
         )
 
 
-@runs.command(name="show", epilog=common.examples("unspin runs show r1a2b3c4", "unspin runs show r1a2b3c4 --json"))
+@runs.command(
+    name="show",
+    short_help="Show the whole story of a run.",
+    epilog=common.examples("unspin runs show r1a2b3c4", "unspin runs show r1a2b3c4 --json"),
+)
 @click.argument("id")
 @common.JSON
 def show_run(id: str, as_json: bool) -> None:
@@ -409,7 +414,7 @@ def _show(record: dict[str, Any], files: Files, *, resolved: bool = True) -> Non
     page, told = show.Page(), story(record, files)
     why = f": {told['stop_reason']}" if told["stop_reason"] else ""
     page.hang("run", f"{told['id']}, {told['state']}{why}", style="bold")
-    page.hang("branch", f"{told['branch']} of {show.tilde(told['repository'])}")
+    _show_branch(page, told)
     page.hang("files", show.tilde(files.workspace))
     page.hang(
         "stage",
@@ -417,7 +422,10 @@ def _show(record: dict[str, Any], files: Files, *, resolved: bool = True) -> Non
         f"{show.number(told['overrides'], 'override')}",
     )
     spent = told["cost"]
-    page.hang("cost", f"{spent['tokens']:,} tokens, ${spent['cost']:,.2f}, {spent['seconds']:,.0f} s of work")
+    used = f"{spent['tokens']:,} tokens, ${spent['cost']:,.2f}"
+    if not spent["tokens"] and not spent["cost"]:
+        used = "tokens not known" if told["author_turns"] else "none yet"
+    page.hang("cost", f"{used}, {spent['seconds']:,.0f} s of work")
     verdicts = ", ".join(f"{each['stage']} {each['turn']}: {each['verdict']}" for each in told["verdicts"])
     page.hang("verdicts", verdicts or "none yet")
     for each in told["checks"]:
@@ -434,6 +442,17 @@ def _show(record: dict[str, Any], files: Files, *, resolved: bool = True) -> Non
         page.hang("next", f"{report['next_step']}, not started")
     if told["state"] == INTERRUPTED:
         page.hang("go on", f"unspin run --resume {told['id']}")
+
+
+def _show_branch(page: show.Page, told: dict[str, Any]) -> None:
+    """Say which branch there is, or will be: the repository has one only of a run that was shipped."""
+    where = show.tilde(told["repository"])
+    if told["state"] == m.SHIPPED:
+        page.hang("branch", f"{told['branch']} of {where}")
+    elif told["state"] == m.ENDED:
+        page.hang("branch", f"none: only a run that is shipped leaves one in {where}")
+    else:
+        page.hang("branch", f"{told['branch']}, once it is shipped, of {where}")
 
 
 # -- the drill -------------------------------------------------------------------------
