@@ -180,6 +180,30 @@ def test_sessions_are_named_by_as_much_of_their_ids_as_tells_them_apart(logs: Pa
     assert "  django__django-11  " in result.output and "  django__django-12  " in result.output
 
 
+def test_a_name_that_is_shown_means_one_session_of_all_that_were_scanned(logs: Path) -> None:
+    (logs / "quiet.jsonl").write_text(text([{"event": "session", "session": "django__django-12"}]))
+    (logs / "task.jsonl").write_text(text(loop("django__django-11")))
+    name = run("scan", logs / "task.jsonl", logs / "quiet.jsonl").output.split()[1]
+    assert run("show", name, logs / "task.jsonl", logs / "quiet.jsonl").exit_code == 0
+
+
+def test_what_no_transcript_tells_of_has_no_price(logs: Path) -> None:
+    (logs / "bare.jsonl").write_text(text(loop("bare")[:-1]))
+    assert "$" not in run("scan", logs / "bare.jsonl").output + run("show", logs / "bare.jsonl").output
+    spent = {"event": "usage", "model": "x", "input_tokens": 0, "output_tokens": 0, "cost": 0.5}
+    (logs / "paid.jsonl").write_text(text([*loop("paid")[:-1], spent]))
+    said = run("scan", logs / "paid.jsonl").output
+    assert "6 calls      $0.50" in said and "6 tool calls, $0.50" in said
+
+
+@pytest.mark.parametrize("command", ["scan", "show", "tune"])
+def test_the_help_fits_into_a_terminal(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = run(command, "--help").output
+    assert max(map(len, said.splitlines())) <= 80
+    assert "specstory" in said and (command == "tune" or "oscillation" in said)
+
+
 def test_the_rules_of_a_session_are_told_whole(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     result = run("scan", logs / "one.jsonl")

@@ -57,8 +57,15 @@ class _Since(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 RULE = click.Choice(list(RULES))
-_PATHS = click.argument("paths", nargs=-1, metavar="PATH...")
-_FORMAT = click.option("--format", "format", type=click.Choice(list(FORMATS)), help="What it is, if it cannot be told.")
+_RULES = f"Of {', '.join(RULES)}. May be given more than once."
+_PATHS = click.argument("paths", nargs=-1, metavar="[PATH...]")
+FORMAT = click.option(
+    "--format",
+    "format",
+    type=click.Choice(list(FORMATS)),
+    metavar="FORMAT",
+    help=f"What it is, if it cannot be told: {', '.join(FORMATS)}.",
+)
 
 
 @click.command(
@@ -70,13 +77,20 @@ _FORMAT = click.option("--format", "format", type=click.Choice(list(FORMATS)), h
     )
 )
 @_PATHS
-@click.option("--rule", "rules", multiple=True, type=RULE, help="Only these rules (may be given more than once).")
+@click.option("-r", "--rule", "rules", multiple=True, type=RULE, metavar="RULE", help=f"Only this rule. {_RULES}")
 @click.option("--since", type=_Since(), metavar="WHEN", help="Only files written since: a date, or 24h, 7d, 4w.")
-@_FORMAT
+@FORMAT
 @click.option("--json", "form", flag_value="json", help="One document: summary, detections, errors.")
 @click.option("--jsonl", "form", flag_value="jsonl", help="One detection a line.")
 @click.option("--csv", "form", flag_value="csv", help="One detection a row.")
-@click.option("--fail-on", "fail_on", multiple=True, type=RULE, help="Exit status 1 where this rule fired.")
+@click.option(
+    "--fail-on",
+    "fail_on",
+    multiple=True,
+    type=RULE,
+    metavar="RULE",
+    help="Exit status 1 where this rule fired. May be given more than once.",
+)
 @click.option("--all", "everything", is_flag=True, help="Sessions without a detection, too.")
 @click.option("--steps", type=float, metavar="N", help="Where a budget of N steps would have stopped each run.")
 @click.option("--tokens", type=float, metavar="N", help="The same for N tokens.")
@@ -109,6 +123,7 @@ def scan(
     strange: list[str] = []  # files that were named and are of no known format
     summary = Summary()
     sessions: list[Scanned] = []
+    ids: set[str] = set()
     out = _Output(form)
     limits = _limits(steps=steps, tokens=tokens, cost=dollars, seconds=seconds)
     reported = limits if limits or form == "json" else None
@@ -123,6 +138,7 @@ def scan(
             common.warn(f"{where}: nothing was found in what was read as {format}. Is it another format?")
         for each in result.sessions:
             out.take(each)
+            ids.add(_id(each))
             if form is None and (each.found or everything or limits):
                 sessions.append(each)
     if not summary.formats and not errors:
@@ -130,7 +146,7 @@ def scan(
     if form == "json":
         out.end(summary, errors)
     elif form is None:
-        _table(sessions, summary, paths)
+        _table(sessions, summary, paths, ids)
     if form != "json":
         _tell_errors(errors)
     fired = {found for found in summary.rules if found in fail_on}
@@ -260,12 +276,12 @@ def _harmless(value: Any) -> Any:
 # -- for people ------------------------------------------------------------------------
 
 
-def _table(sessions: list[Scanned], summary: Summary, paths: tuple[str, ...]) -> None:
+def _table(sessions: list[Scanned], summary: Summary, paths: tuple[str, ...], ids: set[str]) -> None:
     page = show.Page()
-    names = _names(sessions)
+    names = _names(sessions, ids)
     width = max(map(cell_len, names), default=0)
     for each, name in sorted(zip(sessions, names, strict=True), key=lambda pair: pair[0].ended):
-        spent = f"{each.tool_calls:>6,} calls  {_dollars(each.dollars):>9}"
+        spent = f"{each.tool_calls:>6,} calls  {_spent(each) or '-':>9}"
         head = f"{show.clean(each.ended[:10]) or '-':<10}  {name}{' ' * (width - cell_len(name))}  {spent}"
         about = _noticed(each)
         if cell_len(head) + 2 + len(about) <= page.width:
@@ -278,8 +294,9 @@ def _table(sessions: list[Scanned], summary: Summary, paths: tuple[str, ...]) ->
     _rules(page, summary)
     files = show.number(summary.files, "file")
     sums = f"{show.number(summary.sessions, 'session')} in {files}, {summary.tool_calls:,} tool calls"
-    money = f", {summary.tokens:,} tokens, {'at least ' if summary.unpriced else ''}${summary.dollars:,.2f}"
-    page.line(sums, money if summary.tokens else "")
+    tokens = f", {summary.tokens:,} tokens" if summary.tokens else ""
+    money = f", {'at least ' if summary.unpriced else ''}${summary.dollars:,.2f}"
+    page.line(sums, tokens, money if summary.tokens or summary.dollars else "")
     unknown = summary.skipped.get(UNKNOWN, 0) + summary.skipped.get("empty file", 0)
     if unknown:
         page.line(f"{show.number(unknown, 'file')} of no known format skipped")
@@ -304,13 +321,22 @@ def _id(scanned: Scanned) -> str:
     return scanned.session or os.path.basename(scanned.path)
 
 
-def _names(sessions: list[Scanned]) -> list[str]:
-    """Return as much of each session's id as tells all of them apart, in the form that is shown."""
-    ids = [_id(each) for each in sessions]
-    unlike, length = len(set(ids)), _SHORTEST
-    while length < max(map(len, ids), default=0) and len({each[:length] for each in ids}) < unlike:
-        length += 1
-    return [show.clean(each[:length]) for each in ids]
+def _names(sessions: list[Scanned], ids: set[str]) -> list[str]:
+    """Return as much of each session's id as means it alone among ``ids``, in the form that is shown."""
+    ordered, names = sorted(ids), {}
+    for at, each in enumerate(ordered):
+        beside = (*ordered[max(at - 1, 0) : at], *ordered[at + 1 : at + 2])  # the most alike are neighbours
+        alike = max((_alike(each, other) for other in beside), default=0)
+        names[each] = show.clean(each[: max(_SHORTEST, alike + 1)])
+    return [names[_id(each)] for each in sessions]
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters both begin with."""
+    return next(
+        (at for at, (mine, theirs) in enumerate(zip(one, other, strict=False)) if mine != theirs),
+        min(len(one), len(other)),
+    )
 
 
 def _command(noticed: list[Scanned], paths: tuple[str, ...]) -> str:
@@ -327,18 +353,19 @@ def _rules(page: show.Page, summary: Summary) -> None:
         page.line("Nothing was noticed.")
         return
     width = max(map(len, rows))
-    page.line(
-        (f"{'rule':<{width}}  detections  sessions  per 1,000 calls   used after the first of each session", "dim")
-    )
+    page.line((f"{'rule':<{width}}  detections  sessions  /1,000 calls  used after the first", "dim"))
     for rule in [each for each in RULES if each in rows]:
         row = rows[rule]
         after = f"{row['tokens_after']:,} tokens, ${row['dollars_after']:,.2f}" if row["tokens_after"] else "-"
-        counts = f"{row['detections']:>10,}  {row['sessions']:>8,}  {row['per_1000_calls']:>15.2f}"
-        page.line(f"{rule:<{width}}  {counts}   {after}")
+        counts = f"{row['detections']:>10,}  {row['sessions']:>8,}  {row['per_1000_calls']:>12.2f}"
+        page.line(f"{rule:<{width}}  {counts}  {after}")
 
 
-def _dollars(value: float | None) -> str:
-    return "unpriced" if value is None else f"${value:,.2f}"
+def _spent(scanned: Scanned) -> str:
+    """Return what a session cost; nothing where its transcript tells neither tokens nor money."""
+    if scanned.dollars is None:
+        return "unpriced"
+    return f"${scanned.dollars:,.2f}" if scanned.tokens or scanned.dollars else ""
 
 
 def _tell_errors(errors: list[dict[str, Any]]) -> None:
@@ -367,8 +394,8 @@ def _tell_errors(errors: list[dict[str, Any]]) -> None:
 )
 @click.argument("session", metavar="SESSION|FILE")
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
-@click.option("-r", "--rule", "rules", multiple=True, type=RULE, help="Only these rules.")
-@_FORMAT
+@click.option("-r", "--rule", "rules", multiple=True, type=RULE, metavar="RULE", help=f"Only this rule. {_RULES}")
+@FORMAT
 @common.JSON
 def show_session(session: str, paths: tuple[str, ...], rules: tuple[str, ...], format: str, as_json: bool) -> None:
     """Show what was noticed in one session, with the evidence.
@@ -440,7 +467,10 @@ def _one(page: show.Page, scanned: Scanned) -> None:
         if scanned.began
         else ""
     )
-    page.line(f"{when}{scanned.rounds:,} rounds, {scanned.tool_calls:,} tool calls, {_dollars(scanned.dollars)}")
+    spent = _spent(scanned)
+    page.line(
+        f"{when}{scanned.rounds:,} rounds, {scanned.tool_calls:,} tool calls{', ' if spent else ''}{spent}",
+    )
     entries = [{**found.as_mapping(), "time": _seconds(found.time)} for found in scanned.found]
     page.line("")
     show.log_fully(page, entries, 0)

@@ -13,9 +13,10 @@ from rich.cells import cell_len
 
 from unspin import config, cost
 from unspin.cli import common, show
+from unspin.cli.scanning import FORMAT
 from unspin.guard import Settings
 from unspin.scan import labels, tuning
-from unspin.scan.formats import FORMATS, find, without_parts
+from unspin.scan.formats import find, without_parts
 from unspin.scan.runs import Measured, Run, each_of
 from unspin.scan.source import Source, SourceError
 
@@ -53,7 +54,7 @@ class _Rate(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 @click.option(
     "--max-false-stops", "most", type=_Rate(), default="1%", show_default=True, help="Of good runs, how many at most."
 )
-@click.option("--format", "format", type=click.Choice(list(FORMATS)), help="What it is, if it cannot be told.")
+@FORMAT
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes (default: as many as there are cores).")
 @common.JSON
 def tune(paths: tuple[str, ...], good: str | None, most: float, format: str, jobs: int | None, as_json: bool) -> None:

@@ -108,7 +108,7 @@ def kind(*parts: Any) -> Skipped:
 
 def unlike(number: int, data: bytes, error: Exception) -> Broken:
     """Return what a line is that is no JSON."""
-    return Broken(number, f"no JSON: {' '.join(str(error).split())[:200]}")
+    return Broken(number, f"no JSON: {' '.join(str(error).split()).removeprefix('JSON is malformed: ')[:200]}")
 
 
 def merged(streams: Iterable[Iterator[Item]]) -> Iterator[Item]:
