@@ -162,6 +162,13 @@ def test_the_bound_holds_whatever_stands_in_it(facts: Facts, tokens: int) -> Non
     assert not [each for each in text if unicodedata.category(each) in ("Cc", "Zl", "Zp", "Cs") and each != "\n"]
 
 
+def test_refusals_that_came_one_after_the_other_are_one_line(worked: Client) -> None:
+    facts = facts_of(worked.store, worked.session)
+    facts.noticed = [(3, "nudge", "loop"), *((at, "block", "edit refused") for at in range(4, 12))]
+    told = compose(facts)
+    assert '- #3 nudge: "loop"' in told and '- #4 block, 8 times: "edit refused"' in told
+
+
 def test_of_many_changed_files_the_last_ones_stand_first(agent: Client) -> None:
     for number in range(30):
         agent.round(agent.edit(f"m{29 - number:02}.py"))

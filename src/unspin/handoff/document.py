@@ -228,12 +228,17 @@ def _tried(facts: Facts, most: Callable[[int], int]) -> list[str]:
 
 
 def _noticed(facts: Facts, most: Callable[[int], int]) -> list[str]:
-    lines = [
-        f"- {_event(at)} {response}: {quote(line, longest=most(200))}"
-        for at, response, line in facts.noticed[-most(6) :]
-    ]
-    if len(facts.noticed) > most(6):
-        lines.insert(0, f"- ({len(facts.noticed) - most(6)} more before)")
+    runs: list[tuple[int, str, str, int]] = []  # the last of them: how often it came running
+    for at, response, line in facts.noticed:
+        if runs and runs[-1][1:3] == (response, line):
+            runs[-1] = (*runs[-1][:3], runs[-1][3] + 1)
+        else:
+            runs.append((at, response, line, 1))
+    before, shown = runs[: -most(6)], runs[-most(6) :]
+    lines = [f"- ({sum(times for *_, times in before)} more before)"] if before else []
+    for at, response, line, times in shown:
+        often = f", {times} times" if times > 1 else ""
+        lines.append(f"- {_event(at)} {response}{often}: {quote(line, longest=most(200))}")
     return lines
 
 
