@@ -204,3 +204,10 @@ def test_the_settings_of_this_folder_hold(log: Path, unspin: Any) -> None:
 
 def test_a_replay_is_of_one_file(log: Path, unspin: Any) -> None:
     assert ". is more than one file: name the one to replay" in unspin("replay", ".", status=1).stderr
+
+
+def test_a_replay_tells_the_money_where_the_log_tells_no_tokens(log: Path, unspin: Any) -> None:
+    logs.write(log, [logs.began(), *logs.paid_loop()])
+    said = " ".join(unspin("replay", "run.jsonl").output.split())
+    assert "tokens" not in said and ", $" in said.partition("the session: ")[2].partition("first line")[0]
+    assert ", $" in said.partition("used after it: ")[2]

@@ -194,6 +194,7 @@ def test_what_no_transcript_tells_of_has_no_price(logs: Path) -> None:
     (logs / "paid.jsonl").write_text(text([*loop("paid")[:-1], spent]))
     said = run("scan", logs / "paid.jsonl").output
     assert "6 calls      $0.50" in said and "6 tool calls, $0.50" in said
+    assert "  $0.50\n" in said.partition("used after the first")[2], "all of it was used after the line"
 
 
 @pytest.mark.parametrize("command", ["scan", "show", "tune"])

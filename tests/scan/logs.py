@@ -57,6 +57,12 @@ def loop(edits: int = 3, file: str = "a.py", start: int = 10) -> list[Line]:
     return lines
 
 
+def paid_loop() -> list[Line]:
+    """A loop of four edits whose log tells money and no tokens: $0.25 a call."""
+    paid = {"event": "usage", "model": "x", "input_tokens": 0, "output_tokens": 0, "cost": 0.25}
+    return [each for line in loop(4) for each in ((paid,) if line["event"] == "usage" else (line,))]
+
+
 def long(events: int) -> list[Line]:
     """A session of so many events: a message each 250, reads, edits, checks, a loop and a compaction now and then."""
     lines: list[Line] = [began("long")]

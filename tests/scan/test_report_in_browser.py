@@ -66,6 +66,18 @@ def test_a_page_is_drawn_without_a_request_or_a_complaint(
     assert chromium.ask(f"new Set({drawn}).size") > 20
 
 
+def test_money_is_shown_where_the_log_tells_no_tokens(chromium: browser.Browser, tmp_path: Path) -> None:
+    url = written(tmp_path, [{**logs.began(), "cwd": "/"}, *logs.paid_loop()])
+    chromium.look(1280)
+    chromium.open(url)
+    told = chromium.ask("document.body.innerText")
+    assert chromium.ask("document.getElementById('title').textContent") == logs.began()["session"]
+    for part in ("cost", ", $", " · $"):
+        assert part in told, part
+    assert "0 tokens" not in told
+    quiet(chromium, url)
+
+
 def test_hostile_texts_are_shown_as_text(chromium: browser.Browser, tmp_path: Path) -> None:
     url = written(tmp_path, logs.hostile(), session())
     chromium.look(1280)

@@ -540,8 +540,8 @@ class _Print:
         parts = [f"event {event_index:,}"]
         if played.timed:
             parts.append(f"{_clock(played.at)} in")
-        if entry.tokens:
-            parts.append(_spent(entry.tokens, entry.dollars))
+        spent = show.spent(entry.tokens, entry.dollars)
+        parts += [spent] if spent else []
         indent = (_INDENT + 10) if played.timed else _INDENT
         self._console.print(Text(f"{' ' * indent}{', '.join(parts)}{more}", "dim"))
 
@@ -555,15 +555,15 @@ class _Print:
         if sums["logged"]:
             counts.append(f"{sums['logged']} only logged")
         total = f"{show.number(sums['tool_calls'], 'tool call')}"
-        if sums["tokens"]:
-            total += f", {_spent(sums['tokens'], sums['dollars'])}"
+        spent = show.spent(sums["tokens"], sums["dollars"])
+        total += f", {spent}" if spent else ""
         self._console.print(Text(f"{name}{', '.join(counts)}; the session: {total}", "bold"))
         first, after = sums["first"], sums["after_first"]
         if first is None or after is None:
             return
         when = f", {_clock(first['elapsed'])} in" if first["elapsed"] is not None else ""
-        cost_so_far = f", {_spent(first['tokens'], first['dollars'])}" if first["tokens"] else ""
-        used = f", {_spent(after['tokens'], after['dollars'])}" if after["tokens"] else ""
+        until, rest = (show.spent(each["tokens"], each["dollars"]) for each in (first, after))
+        cost_so_far, used = (f", {each}" if each else "" for each in (until, rest))
         calls = show.number(after["tool_calls"], "tool call")
         self._console.print(f"first line: {first['rule']}, event {first['event_index']:,}{when}{cost_so_far}")
         self._console.print(f"used after it: {calls}{used}")
@@ -573,7 +573,3 @@ def _clock(seconds: float) -> str:
     whole = int(seconds)
     hours, minutes = divmod(whole // 60, 60)
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
-
-
-def _spent(tokens: int, dollars: float | None) -> str:
-    return f"{tokens:,} tokens, {'price unknown' if dollars is None else f'${dollars:,.2f}'}"

@@ -356,7 +356,7 @@ def _rules(page: show.Page, summary: Summary) -> None:
     page.line((f"{'rule':<{width}}  detections  sessions  /1,000 calls  used after the first", "dim"))
     for rule in [each for each in RULES if each in rows]:
         row = rows[rule]
-        after = f"{row['tokens_after']:,} tokens, ${row['dollars_after']:,.2f}" if row["tokens_after"] else "-"
+        after = show.spent(row["tokens_after"], row["dollars_after"]) or "-"
         counts = f"{row['detections']:>10,}  {row['sessions']:>8,}  {row['per_1000_calls']:>12.2f}"
         page.line(f"{rule:<{width}}  {counts}  {after}")
 
@@ -467,10 +467,8 @@ def _one(page: show.Page, scanned: Scanned) -> None:
         if scanned.began
         else ""
     )
-    spent = _spent(scanned)
-    page.line(
-        f"{when}{scanned.rounds:,} rounds, {scanned.tool_calls:,} tool calls{', ' if spent else ''}{spent}",
-    )
+    counts = (show.number(scanned.rounds, "round"), show.number(scanned.tool_calls, "tool call"), _spent(scanned))
+    page.line(f"{when}{', '.join(filter(None, counts))}")
     entries = [{**found.as_mapping(), "time": _seconds(found.time)} for found in scanned.found]
     page.line("")
     show.log_fully(page, entries, 0)

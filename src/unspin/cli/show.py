@@ -40,6 +40,16 @@ def number(count: int, word: str, many: str = "") -> str:
     return f"{count} {word if count == 1 else many or f'{word}s'}"
 
 
+def spent(tokens: int, dollars: float | None) -> str:
+    """Return what was used, as far as it is known; ``dollars`` is ``None`` where tokens have no known price."""
+    parts = [f"{tokens:,} tokens"] if tokens else []
+    if dollars is None:
+        parts.append("price unknown")
+    elif tokens or round(dollars, 6):
+        parts.append(f"${dollars:,.2f}")
+    return ", ".join(parts)
+
+
 def ago(then: float) -> str:
     """Return how long ago a moment was."""
     seconds = max(0, int(time.time() - then))

@@ -31,8 +31,8 @@
   const clock = (s) => s < 0 ? "" : s < 3600 ? `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}` : `${Math.floor(s / 3600)}:${String(Math.floor(s / 60) % 60).padStart(2, "0")}:${String(s % 60).padStart(2, "0")}`;
   const span = (s) => s < 0 ? "" : s < 60 ? `${s} s` : s < 3600 ? `${Math.floor(s / 60)} min` : s < 36000 ? `${Math.floor(s / 3600)} h ${Math.floor(s / 60) % 60} min` : s < 172800 ? `${(s / 3600).toFixed(1)} h` : `${(s / 86400).toFixed(1)} days`;
   const moment = (t) => /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(t) ? `${t.slice(0, 10)} ${t.slice(11, 16)}${t.endsWith("Z") ? " UTC" : ""}` : t;
-  const base = (path) => path.split("/").filter(Boolean).pop() || path;
-  const spent = (s, t, d) => t ? `${tokens(t)} tokens${s.priced ? `, ${dollars(d)}` : ""}` : "";
+  const base = (path) => path.split("/").filter(Boolean).pop() || "";
+  const spent = (s, t, d) => [t ? `${tokens(t)} tokens` : "", s.priced && (t || d > BIG) ? dollars(d) : ""].filter(Boolean).join(", ");
 
   function element(name, properties, ...children) {
     const made = document.createElement(name);
@@ -117,7 +117,7 @@
     const s = now;
     document.title = `unspin report: ${base(s.project) || s.id.slice(0, 8) || base(s.path)}`;
     $("where").textContent = [s.agent || s.format, s.project, s.id].filter(Boolean).join("  ·  ");
-    $("title").textContent = base(s.project) || base(s.path);
+    $("title").textContent = base(s.project) || s.id || base(s.path);
     $("asked").textContent = s.first ? `“${s.first}”` : "";
     const said = s.found.filter((each) => each.response === "nudge"), first = said[0] || s.found[0];
     const verdict = $("verdict");
@@ -140,7 +140,7 @@
       s.timed ? ["time", span(s.lasted), moment(s.began)] : null,
       s.peak > 1 ? ["largest context", tokens(s.peak), "tokens"] : null,
       s.tokens ? ["tokens used", tokens(s.tokens), ""] : null,
-      s.tokens ? ["cost", s.priced ? `${s.unpriced ? "≥ " : ""}${dollars(s.dollars)}` : "unknown", s.priced ? "list prices" : "no price is known"] : null,
+      s.tokens || s.priced ? ["cost", s.priced ? `${s.unpriced ? "≥ " : ""}${dollars(s.dollars)}` : "unknown", s.priced ? "list prices" : "no price is known"] : null,
       s.how ? ["ended", s.how, ""] : null,
     ].filter(Boolean);
     $("figures").replaceChildren(...figures.map(([name, value, more]) => element("div", {}, element("dt", {}, name), element("dd", {}, value, more ? element("small", {}, more) : ""))));
@@ -180,8 +180,8 @@
 
   function card(each) {
     const s = now, said = each.response === "nudge";
-    const when = [each.time >= 0 && s.timed ? `${clock(each.time)} in` : "", each.tokens ? spent(s, each.tokens, each.dollars) : ""].filter(Boolean).join(" · ");
-    const left = [many(s.calls - each.calls, "tool call"), s.tokens ? spent(s, s.tokens - each.tokens, s.dollars - each.dollars) : ""].filter(Boolean).join(", ");
+    const when = [each.time >= 0 && s.timed ? `${clock(each.time)} in` : "", spent(s, each.tokens, each.dollars)].filter(Boolean).join(" · ");
+    const left = [many(s.calls - each.calls, "tool call"), spent(s, s.tokens - each.tokens, s.dollars - each.dollars)].filter(Boolean).join(", ");
     const go = (row, label) => row === undefined || row < 0 ? element("span", { class: "quiet" }, label) : element("button", { class: "ref", title: "Show in the timeline", on: { click: () => show(row, true) } }, label);
     return element("article", { class: said ? "card" : "card logged" },
       element("header", {}, element("h3", {}, each.rule), element("span", { class: "tag" }, said ? "said" : "only logged"),
@@ -570,7 +570,7 @@
     const place = $("detail"), s = now, i = selected;
     place.replaceChildren();
     if (i < 0) { place.append("Choose an event to see all of it."); return; }
-    const parts = [s.indices[i] >= 0 ? `event ${count(s.indices[i])}` : "", s.timed ? `${clock(s.at[i])} in` : "", s.agents[i] ? `subagent ${s.agents[i]}` : "", OUT[s.outcomes[i]], s.contextAt[i] ? `context ${count(s.contextAt[i])} tokens` : "", s.tokensAt[i] ? `so far ${spent(s, s.tokensAt[i], s.dollarsAt[i])}` : ""].filter(Boolean).join(" · ");
+    const parts = [s.indices[i] >= 0 ? `event ${count(s.indices[i])}` : "", s.timed ? `${clock(s.at[i])} in` : "", s.agents[i] ? `subagent ${s.agents[i]}` : "", OUT[s.outcomes[i]], s.contextAt[i] ? `context ${count(s.contextAt[i])} tokens` : "", s.tokensAt[i] || s.dollarsAt[i] > BIG ? `so far ${spent(s, s.tokensAt[i], s.dollarsAt[i])}` : ""].filter(Boolean).join(" · ");
     place.append(element("code", {}, text(i)), s.details[i] ? element("code", {}, s.details[i]) : "", parts);
   }
 
