@@ -187,6 +187,14 @@ def test_a_name_that_is_shown_means_one_session_of_all_that_were_scanned(logs: P
     assert run("show", name, logs / "task.jsonl", logs / "quiet.jsonl").exit_code == 0
 
 
+def test_where_no_session_was_found_it_is_not_said_that_nothing_was_noticed(logs: Path) -> None:
+    (logs / "notes").mkdir()
+    (logs / "notes" / "a.txt").write_text("no transcript")
+    said = run("scan", logs / "notes").output
+    assert "No session was found." in said and "noticed" not in said
+    assert "Nothing was noticed." in run("scan", logs / "quiet.jsonl").output
+
+
 def test_what_no_transcript_tells_of_has_no_price(logs: Path) -> None:
     (logs / "bare.jsonl").write_text(text(loop("bare")[:-1]))
     assert "$" not in run("scan", logs / "bare.jsonl").output + run("show", logs / "bare.jsonl").output

@@ -72,7 +72,7 @@ def test_money_is_shown_where_the_log_tells_no_tokens(chromium: browser.Browser,
     chromium.open(url)
     told = chromium.ask("document.body.innerText")
     assert chromium.ask("document.getElementById('title').textContent") == logs.began()["session"]
-    for part in ("cost", ", $", " · $"):
+    for part in ("as the log says", ", $", " · $"):
         assert part in told, part
     assert "0 tokens" not in told
     quiet(chromium, url)

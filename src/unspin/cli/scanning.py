@@ -350,7 +350,7 @@ def _command(noticed: list[Scanned], paths: tuple[str, ...]) -> str:
 def _rules(page: show.Page, summary: Summary) -> None:
     rows = summary.as_mapping()["rules"]
     if not rows:
-        page.line("Nothing was noticed.")
+        page.line("Nothing was noticed." if summary.sessions else "No session was found.")
         return
     width = max(map(len, rows))
     page.line((f"{'rule':<{width}}  detections  sessions  /1,000 calls  used after the first", "dim"))

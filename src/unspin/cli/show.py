@@ -36,8 +36,8 @@ def tilde(path: str) -> str:
 
 
 def number(count: int, word: str, many: str = "") -> str:
-    """Return a count with its word: ``1 nudge``, ``2 nudges``."""
-    return f"{count} {word if count == 1 else many or f'{word}s'}"
+    """Return a count with its word: ``1 nudge``, ``2,000 nudges``."""
+    return f"{count:,} {word if count == 1 else many or f'{word}s'}"
 
 
 def spent(tokens: int, dollars: float | None) -> str:

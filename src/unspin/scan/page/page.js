@@ -140,7 +140,7 @@
       s.timed ? ["time", span(s.lasted), moment(s.began)] : null,
       s.peak > 1 ? ["largest context", tokens(s.peak), "tokens"] : null,
       s.tokens ? ["tokens used", tokens(s.tokens), ""] : null,
-      s.tokens || s.priced ? ["cost", s.priced ? `${s.unpriced ? "≥ " : ""}${dollars(s.dollars)}` : "unknown", s.priced ? "list prices" : "no price is known"] : null,
+      s.tokens || s.priced ? ["cost", s.priced ? `${s.unpriced ? "≥ " : ""}${dollars(s.dollars)}` : "unknown", s.priced ? (s.tokens ? "list prices" : "as the log says") : "no price is known"] : null,
       s.how ? ["ended", s.how, ""] : null,
     ].filter(Boolean);
     $("figures").replaceChildren(...figures.map(([name, value, more]) => element("div", {}, element("dt", {}, name), element("dd", {}, value, more ? element("small", {}, more) : ""))));
