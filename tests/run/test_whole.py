@@ -181,11 +181,32 @@ def test_somebody_is_told_where_it_ends(project: Path) -> None:
 
 def test_what_fails_may_be_mended_and_overridden(project: Path) -> None:
     configure(project, reviewer="print('fine')")
-    assert go(project).exit_code == 1
+    failed = go(project)
+    id = last(project)["id"]
+    remedy = f"When that is mended: unspin gate {id} override, then unspin run --resume {id}"
+    for told in (failed, run("gate", id), go(project, "--resume", id)):
+        assert remedy in " ".join(told.output.split())
+    assert failed.exit_code == 1
     configure(project)
     assert run("gate", last(project)["id"], "override").exit_code == 0
     assert go(project, "--resume", last(project)["id"]).exit_code == 0
     assert last(project)["overrides"] == 1 and last(project)["author_turns"] == 4
+
+
+def test_a_run_that_is_over_says_so_where_it_is_resumed(project: Path) -> None:
+    assert go(project).exit_code == 0
+    id = last(project)["id"]
+    told = go(project, "--resume", id)
+    assert told.exit_code == 0 and f"Run {id} is over: shipped, branch unspin/{id}" in told.output
+
+
+def test_the_plan_names_a_worker_that_is_not_there(project: Path) -> None:
+    path = project.parent / "none.toml"
+    path.write_text('[run]\nauthor = "no-such-program -p"\n')
+    told = " ".join(run("run", "TICKET.md", "--plan", "--config", str(path)).output.split())
+    assert told.count("no-such-program is not on the PATH: it cannot be started") == 1
+    path.write_text('[run]\nauthor = "sh"\n')
+    assert "PATH" not in run("run", "TICKET.md", "--plan", "--config", str(path)).output
 
 
 def test_rot_is_told_each_turn(project: Path) -> None:

@@ -136,6 +136,8 @@ def _resume(files: Files, path: str | None, gates: tuple[str, ...], pr: bool) ->
                 f"{show.tilde(repository)}, which the run works for, is not there any more: resume it from where that "
                 "repository is now, or from a clone that has the commit it began from."
             ) from None
+    if record["machine"]["state"] == m.SHIPPED:
+        watching.say(f"Run {files.id} is over: shipped, branch {record['branch']}")
     table = _table(repository, path) if path or record["settings"] is None else record["settings"]
     settings = _checked(table, path or f"the settings of run {files.id}")
     settings.gates = tuple({*settings.gates, *record["gates"], *gates})
@@ -173,7 +175,15 @@ def _go(files: Files, make: Any) -> int:
     if state == m.HALTED:
         watching.say(f"It waits for you: unspin gate {files.id}")
         return HALTED
+    if state == m.FAILED:
+        watching.say(_remedy(files))
     return FAILED
+
+
+def _remedy(files: Files) -> str:
+    """Return what to do about a run that failed."""
+    way = f"unspin gate {files.id} override, then unspin run --resume {files.id}"
+    return f"When that is mended: {way} (changed settings: --config FILE)"
 
 
 def _not_a_worker(what: str) -> None:
@@ -281,6 +291,9 @@ def _plan(settings: RunSettings, repository: str, ticket: str, pr: bool) -> None
         page.hang("reviewer", f"{who.name}: {shlex.join(who.command)} (at most {who.time_limit:.0f} s)")
     page.hang("checks", ", ".join(f"{kind}: {command}" for kind, command in settings.checks) or "none")
     commands = {shlex.join(each.command): each.command for each in (*settings.authors.values(), *settings.reviewers)}
+    for name in dict.fromkeys(command[0] for command in commands.values()):
+        if os.sep not in name and not shutil.which(name):
+            page.hang("", f"{show.clean(name)} is not on the PATH: it cannot be started", style="red")
     for line, command in commands.items():
         page.hang("guard", f"{line}: {clients.guard_of(command, repository)}")
     page.hang(
@@ -337,6 +350,8 @@ def gate(id: str, decision: str | None, note: str, as_json: bool) -> None:
     _show(record, files, resolved=False)
     if record["machine"]["state"] == m.HALTED:
         click.echo(f"Decide: unspin gate {files.id} approve, override or stop (--note TEXT)")
+    elif record["machine"]["state"] == m.FAILED:
+        show.Page().hang("", _remedy(files), indent=0)
 
 
 def _decide(files: Files, record: dict[str, Any], decision: str, note: str) -> None:
