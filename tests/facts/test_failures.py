@@ -162,6 +162,7 @@ WRITTEN_RUNS = [
         "FAILED t/x.py::test_a[a - b] - KeyError: 'a - b'\nFAILED t/x.py::test_a[a - c] - KeyError: d[0] - e\n",
         ["t/x.py::test_a[a - b]", "t/x.py::test_a[a - c]"],
     ),
+    ("FAILED app/[id]/test_x.py::test_a - assert [1] == [2]\n", ["app/[id]/test_x.py::test_a"]),
     (
         "SUBFAIL t/x.py::test_a - assert 0\nSUBFAILED[two] (i=2) t/x.py::test_a - assert 0\n",
         ["t/x.py::test_a", "t/x.py::test_a [two] (i=2)"],
@@ -532,6 +533,8 @@ ADVERSARIAL = [
     ("1/2 Test #1: " + "a " * 900 + "***x\n") * 100,
     ("x " * 900 + "(1ms): Error Message\n") * 100,
     ("FAILED  " + "a > " * 400 + "\n") * 100,
+    ("FAILED  a > b" + " " * 1_900 + "c d\n") * 100,
+    ("a" * 400 + " " * 1_500 + "Time elapsed: <<< ERROR!\n") * 5_000,
     ("FAILED a::t[" + "] - [" * 300 + "\n") * 100,
     ("[ERROR] Failures:\n" + "[ERROR]   a.b " + "c " * 900 + "\n") * 100,
     "1" * 1_000_000,

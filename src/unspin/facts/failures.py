@@ -172,7 +172,7 @@ _SUREFIRE_MARK = pattern(
     r" +(?:--|-|Time elapsed:) ?.*<<< (?:FAILURE|ERROR)!$"
 )
 _SUREFIRE_CASE = pattern(
-    r"(?:\[ERROR\] )?([A-Za-z_$]\S{0,400}[^<]{0,200}?) +(?:--? )?Time elapsed: .*<<< (?:FAILURE|ERROR)!$"
+    r"(?:\[ERROR\] )?([A-Za-z_$]\S{0,400}(?: [^<]{0,200}?)??) {1,4}(?:--? )?Time elapsed: .*<<< (?:FAILURE|ERROR)!$"
 )
 _JUNIT_TEXT = pattern(r"([A-Za-z_$][^()]*)\([\w.$]+\)$")
 _GRADLE = pattern(r"([A-Za-z_][\w.$]* > \S.*?) FAILED$")
@@ -202,7 +202,7 @@ _XML_ATTRIBUTE = pattern(r"""\b(name|classname)\s*=\s*(?:"([^"]*)"|'([^']*)')"""
 _JS_FILE = pattern(
     r"(?:FAIL|❌|❯|×) +(?:\|?[\w@/-]+\|? +)?(\S+\.(?:[cm]?[jt]sx?|vue|svelte)(?: \([\w -]{1,40}\))?)(?: > (.*))?$"
 )
-_PEST = pattern(r"FAILED {2}(\S.*? > \S.*?)(?: {2,}\S+)?$")
+_PEST = pattern(r"FAILED {2}(\S(?: ?\S)*)(?: {2,}\S+)?$")
 
 
 _PERL_NAMED = pattern(r"#   Failed test '(.*)'$")
@@ -246,7 +246,7 @@ def _read(lines: list[str], found: _Found) -> None:
                     continue
             if line.startswith("FAILED  ") and " > " in line:
                 match = _PEST.match(line)
-                if match:
+                if match and " > " in match.group(1):
                     add("pest", match.group(1))
                     continue
             if (line.startswith(("FAIL: ", "ERROR: ")) and line.endswith(")")) or line.startswith("FAIL: "):
@@ -513,7 +513,7 @@ def _read(lines: list[str], found: _Found) -> None:
 def _pytest_line(line: str) -> tuple[str, str]:
     """A line of pytest's summary as its test and its reason; a test's parameters may hold the dash between them."""
     head, _, reason = line.partition(" - ")
-    while reason and "[" in head and not head.endswith("]") and "]" in reason:
+    while reason and "[" in head.partition("::")[2] and not head.endswith("]") and "]" in reason:
         more, _, rest = reason.partition(" - ")
         if "]" not in more and " - " not in reason:
             break
