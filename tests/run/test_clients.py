@@ -69,6 +69,7 @@ def test_what_codex_used_in_the_folder_since_then(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     rollout(tmp_path, "a", "/tree", tokens=(100, 250))
     rollout(tmp_path, "elsewhere", "/other", tokens=(7,))
+    rollout(tmp_path, "nowhere", "/tr\0ee", tokens=(8,))
     os.utime(rollout(tmp_path, "before", "/tree", tokens=(9,)), (1, 1))
     tokens, dollars = usage.since(time.time() - 60, "/tree")
     assert tokens == 350 and dollars == pytest.approx(350 * 1.25 / 1e6)

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from checkpoint.trees import git, seen
 from run.scripted import AUTHOR, REVIEWER, configure, events, go, last, run, workspace
 from unspin.paths import state_folder
 from unspin.run import worker
-from unspin.run.workspace import data_folder
+from unspin.run.workspace import Files, data_folder
 
 IN_CODE = '\n    if stage == "code":\n'
 
@@ -122,6 +123,33 @@ os.system("rm {state}/*.lock")
     assert go(project).exit_code == 0
     told = [json.loads(line)["state"] for line in (project.parent / "told").read_text().splitlines()]
     assert told == ["running"] * 4
+
+
+def test_a_run_that_another_process_took_over_meanwhile_ends(project: Path) -> None:
+    state, waits, taken = Path(state_folder()) / "runs", project.parent / "waits", project.parent / "taken"
+    more = f"""
+os.system("rm {state}/*.lock; touch {waits}")
+while not os.path.exists({str(taken)!r}):
+    time.sleep(0.01)
+"""
+    configure(project, author=meddling(more))
+
+    def take() -> None:
+        while not waits.exists():
+            time.sleep(0.01)
+        (kept,) = state.glob("*.json")
+        with Files(kept.stem, state_folder()).held():
+            taken.touch()
+            over.wait()
+
+    over = threading.Event()
+    other = threading.Thread(target=take, daemon=True)
+    other.start()
+    result = go(project)
+    over.set()
+    other.join()
+    assert result.exit_code == 1 and "is under way in another process" in result.output
+    assert "Traceback" not in result.output
 
 
 def test_a_worker_that_removes_all_there_is_of_a_run_ends_it_with_the_reason(project: Path) -> None:

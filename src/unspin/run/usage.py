@@ -5,6 +5,7 @@ Claude Code's and Codex's are read. What other clients use is not known here.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 
@@ -28,9 +29,10 @@ def since(began: float, tree: str) -> tuple[int, float]:
     tree = os.path.realpath(tree)
     tokens, dollars = _of_claude(began, tree)
     for path in _rollouts(began):
-        more, paid = _of_rollout(path, tree, cost.known_prices())
-        tokens += more
-        dollars += paid
+        with contextlib.suppress(OSError, ValueError):  # what cannot be read, or names no folder, is of no worker here
+            more, paid = _of_rollout(path, tree, cost.known_prices())
+            tokens += more
+            dollars += paid
     return tokens, dollars
 
 
@@ -59,8 +61,9 @@ def _rollouts(began: float) -> Iterator[str]:
         at += _DAY
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
             path = os.path.join(folder, name)
-            if name.endswith(".jsonl") and os.path.isfile(path) and os.stat(path).st_mtime >= began:
-                yield path
+            with contextlib.suppress(OSError):  # gone since it was listed
+                if name.endswith(".jsonl") and os.path.isfile(path) and os.stat(path).st_mtime >= began:
+                    yield path
 
 
 def _of_rollout(path: str, tree: str, prices: Prices) -> tuple[int, float]:

@@ -69,7 +69,7 @@ def data_folder() -> str:
     return os.path.join(base, "unspin", "runs")
 
 
-def _locked(file: int, how: int) -> bool:
+def _lock(file: int, how: int) -> bool:
     """Take a lock, if it is free."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
@@ -96,6 +96,7 @@ class Files:
         self.ledger = Ledger(self.workspace, os.path.join(self.place, "objects"))
         self.clone = Clone(self.tree, os.path.join(self.place, "store"), f"unspin/{id}")
         self._log = os.path.join(self.place, "events.jsonl")
+        self._lock_path = f"{self.kept}.lock"
         self._lock: int | None = None  # of this process, where it holds the run
         self._written = b""  # what the kept file holds
         self._looked: tuple[object, object] = (None, None)  # the state folder, as it was before a worker
@@ -108,41 +109,49 @@ class Files:
 
         Raises ``RunError`` where another process has it.
         """
-        self._lock = self._open_lock()
-        times, pause = _WAITS
+        self._lock = self._locked()
         try:
-            while not _locked(self._lock, fcntl.LOCK_EX):
-                times -= 1
-                if not times:
-                    raise RunError(f"the run {self.id} is under way in another process.")
-                time.sleep(pause)
             yield
         finally:
             os.close(self._lock)
             self._lock = None
 
+    def _locked(self) -> int:
+        """Return the lock's file, locked. Raises ``RunError`` where another process has it."""
+        lock = self._open_lock()
+        times, pause = _WAITS
+        while not _lock(lock, fcntl.LOCK_EX):
+            times -= 1
+            if not times:
+                os.close(lock)
+                raise RunError(f"the run {self.id} is under way in another process.")
+            time.sleep(pause)
+        return lock
+
     def _open_lock(self) -> int:
         os.makedirs(os.path.dirname(self.kept), mode=0o700, exist_ok=True)
-        return os.open(f"{self.kept}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        return os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o600)
 
     def _hold_again(self) -> None:
-        """Take the lock anew where its file was removed: nobody else would find the old one."""
+        """Take the lock anew where its file was removed: nobody else would find the old one.
+
+        Raises ``RunError`` where another process found none and has taken the run over.
+        """
         if self._lock is None:
             return
-        now = self._open_lock()
-        if os.path.sameopenfile(now, self._lock):
-            os.close(now)
-            return
-        _locked(now, fcntl.LOCK_EX)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(self._lock_path), os.fstat(self._lock)):
+                return
+        now = self._locked()
         os.close(self._lock)
         self._lock = now
 
     def under_way(self) -> bool:
         """Tell whether some process holds the run now."""
         with contextlib.suppress(OSError):
-            lock = os.open(f"{self.kept}.lock", os.O_RDONLY)
+            lock = os.open(self._lock_path, os.O_RDONLY)
             try:
-                return not _locked(lock, fcntl.LOCK_SH)
+                return not _lock(lock, fcntl.LOCK_SH)
             finally:
                 os.close(lock)
         return False
