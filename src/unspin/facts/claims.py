@@ -491,11 +491,15 @@ class _Reader:
             return True
         token = self.tokens[at]
         if token.kind == "mark":
-            denied = token.text in ":=—–-" and at + 1 < len(self.tokens) and self._phrase(at + 1, _whole("denials"), 1)
-            return token.text not in "=<>*'\"`$#@" and not denied  # "Tests pass: no"
+            return token.text not in "=<>*'\"`$#@" and not (token.text in ":—–-" and self._denied(at + 1))
         if token.kind in ("code", "quote"):
             return False
         return bool(self._phrase(at, _whole("followers"), 3)) or token.kind == "ratio"
+
+    def _denied(self, at: int) -> bool:
+        """Tell whether what stands behind a colon or dash denies, whole: "Tests pass: no", not "no regressions"."""
+        size = self._phrase(at, _whole("denials"), 6)
+        return bool(size) and (at + size == len(self.tokens) or self.tokens[at + size].kind == "mark")
 
     def _bare_count(self, begin: int) -> int:
         """Read "12 passed, 0 failed" and "12/12 passing" where the sentence speaks of tests."""
