@@ -33,6 +33,8 @@ _RATIO = re.compile(r"([\d,]{1,11})\s?/\s?([\d,]{1,11})\Z")
 _LINKING = re.compile(
     r"(?:and|it|they|it's|they're|that|which|everything|all|both|of|them|each|every|one|with|:|;|,|-|—|–|→|\()\Z"
 )
+_ASIDE = re.compile(r"(?:can|since|\w+ly)\Z")  # between the agent and its "confirmed"
+_OWN_TOO = ("and", "run", "runs")
 _CLAUSE_ENDS = re.compile("[.;:,—–!?]")
 _STOPS = ".;:,()[]{}—–!?|•…"
 _TICKS = "✅✓✔☑🟢🎉"
@@ -240,14 +242,14 @@ class _Reader:
         return before.low in ("and", "with", "plus", "-", "that") and (before.low != "that" or self._confirmed(at - 1))
 
     def _confirmed(self, at: int) -> bool:
-        """Tell whether the agent itself has confirmed what begins here: "QA confirmed that" is another's word."""
+        """Tell whether the agent, or its run, has confirmed what begins here: "QA confirmed that" is another's word."""
         if not at or self.tokens[at - 1].low not in ("confirmed", "verified", "confirm"):
             return False
         at -= 2
-        while at >= 0 and (_whole("deed_adverbs").match(self.tokens[at].low) or self.tokens[at].low == "can"):
+        while at >= 0 and (_whole("deed_adverbs").match(self.tokens[at].low) or _ASIDE.match(self.tokens[at].low)):
             at -= 1
         token = self.tokens[at] if at >= 0 else None
-        return token is None or token.kind == "mark" or token.low == "and" or bool(_whole("own").match(token.low))
+        return token is None or token.kind == "mark" or bool(_whole("own").match(token.low)) or token.low in _OWN_TOO
 
     def _low(self, at: int) -> str:
         return self.tokens[at].low if at < len(self.tokens) else ""
