@@ -511,6 +511,12 @@ def test_colours_change_nothing(lines: list[str]) -> None:
     assert summary(plain) == summary(coloured)
 
 
+@pytest.mark.parametrize("ended", ["1 failed, 2 passed in 0.1s", "3 passed in 0.1s"])
+def test_a_run_that_found_no_tests_says_nothing_beside_one_that_did(ended: str) -> None:
+    none = "?   \tshop/cmd\t[no test files]"
+    assert summary(f"{none}\n{ended}\n") == summary(f"{ended}\n{none}\n") == summary(ended) is not None
+
+
 ADVERSARIAL = [
     ("1 failed, " * 190 + "\n") * 100,
     ("[ERROR]   " + "a." * 950 + "\n") * 100,

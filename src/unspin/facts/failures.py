@@ -766,6 +766,9 @@ def summary(output: str) -> Summary | None:
         found.append(Summary("none"))
     if not found:
         return None
+    found = [
+        each for each in found if each.red or each.passed or each.skipped
+    ] or found  # not those that found no tests
     last = found[-1]
     if any(other.red is not last.red for other in found):
         return None
