@@ -213,6 +213,13 @@ def test_the_help_fits_into_a_terminal(command: str, monkeypatch: pytest.MonkeyP
     assert "specstory" in said and (command == "tune" or "oscillation" in said)
 
 
+def test_names_do_not_grow_with_ids_that_begin_alike_for_long(logs: Path) -> None:
+    for number in (1, 2):
+        (logs / f"task{number}.jsonl").write_text(text(loop(f"{'x' * 150}{number}")))
+    result = run("scan", logs / "task1.jsonl", logs / "task2.jsonl")
+    assert "x" * 100 in result.output and "x" * 101 not in result.output
+
+
 def test_the_rules_of_a_session_are_told_whole(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     result = run("scan", logs / "one.jsonl")

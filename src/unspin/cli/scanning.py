@@ -31,7 +31,7 @@ UNREADABLE = 3  # exit status: something could not be read
 _SHOWN_ERRORS = 10
 _SHOWN_PATHS = 3
 _SHOWN_SESSIONS = 5  # where an id is ambiguous
-_SHORTEST = 8  # characters of a session's id
+_SHORTEST, _LONGEST = 8, 100  # characters of a session's id
 _FIELDS = (
     "path", "session", "rule", "identity", "count", "event_index", "time", "response", "file", "message", "evidence",
 )  # fmt: skip
@@ -322,12 +322,12 @@ def _id(scanned: Scanned) -> str:
 
 
 def _names(sessions: list[Scanned], ids: set[str]) -> list[str]:
-    """Return as much of each session's id as means it alone among ``ids``, in the form that is shown."""
+    """Return as much of each session's id as means it alone among ``ids``, up to a bound, in the form that is shown."""
     ordered, names = sorted(ids), {}
     for at, each in enumerate(ordered):
         beside = (*ordered[max(at - 1, 0) : at], *ordered[at + 1 : at + 2])  # the most alike are neighbours
         alike = max((_alike(each, other) for other in beside), default=0)
-        names[each] = show.clean(each[: max(_SHORTEST, alike + 1)])
+        names[each] = show.clean(each[: min(max(_SHORTEST, alike + 1), _LONGEST)])
     return [names[_id(each)] for each in sessions]
 
 
