@@ -170,6 +170,8 @@ def _of_kind(
             return []
         if standing("spoken_objects", language).search(low, said.end(), stop):
             return []
+        if of == "told" and standing("not_told", language).search(low, said.end(), stop):
+            return []  # "The fix has been released in 2.0.3" tells of the world
         if about == "edit" and standing("not_files", language).search(low, said.end(), stop):
             about = "run"
         made_of = _statement(STATED, about, text, sentence, begin, stop, own=own)
