@@ -169,6 +169,22 @@ def test_a_folder_that_is_not_named_is_not_the_same_folder(tmp_path: Path) -> No
     assert one.call.arguments == other.call.arguments
 
 
+@pytest.mark.parametrize("about", ["Listed directory undefined • **0** results", "Listed directory, 0 results"])
+def test_a_folder_that_a_marked_call_does_not_name_is_not_the_same_folder(tmp_path: Path, about: str) -> None:
+    (session,) = scanned(
+        write(tmp_path, HEAD, PERSON, AGENT, *[marked("list_dir", about, "No results found")] * 6)
+    ).sessions
+    assert session.tool_calls == 6 and session.found == []
+
+
+def test_the_same_edit_at_another_place_of_a_file_is_another_edit(tmp_path: Path) -> None:
+    places = [DIFF.replace("@@ -3,4 +3,4 @@", f"@@ -{line},4 +{line},4 @@") for line in (3, 40, 77, 114)]
+    (session,) = scanned(write(tmp_path, HEAD, PERSON, AGENT, *map(piece, places))).sessions
+    assert session.tool_calls == 4 and session.found == []
+    (session,) = scanned(write(tmp_path, HEAD, PERSON, AGENT, *[piece(DIFF)] * 4)).sessions
+    assert [each.rule for each in session.found] == ["repeated_action"]
+
+
 def test_a_patch_names_the_files_that_it_changes(tmp_path: Path) -> None:
     patch = """Tool use: **apply_patch**
 
@@ -203,6 +219,30 @@ def test_the_newest_files_mark_each_call(tmp_path: Path) -> None:
     assert [(each.call.tool, each.call.action) for each in found] == [("Bash", ev.SHELL), ("Edit", ev.EDIT)]
     assert found[0].call.command == "npm test" and found[0].output == "1 failing"
     assert [(each.path, each.old, each.new) for each in found[1].call.edits] == [("/a.js", "a", "b")]
+
+
+def marked(tool: str, about: str, shown: str = "") -> str:
+    """A call as the newest files mark those of an editor: what is shown stands below its summary."""
+    return (
+        f'<tool-use data-tool-type="read" data-tool-name="{tool}">\n'
+        f"<details><summary>Tool use: **{tool}** • {about}</summary>\n\n{shown}\n</details>\n</tool-use>\n\n"
+    )
+
+
+def test_marked_calls_that_show_nothing_are_no_loop_for_what_they_gave_is_not_there(tmp_path: Path) -> None:
+    calls = [marked("read_file", "Read file: src/price.py"), marked("get_errors", "Errors of src/price.py")]
+    empty = '<tool-use data-tool-type="read" data-tool-name="read_file"><details>\n' + (
+        "<summary>Tool use: **read_file**</summary>\n\n</details></tool-use>\n\n"
+    )
+    for lap in ([calls[0]], [calls[0], empty], [calls[1]]):
+        (session,) = scanned(write(tmp_path, HEAD, PERSON, AGENT, *lap * 6)).sessions
+        assert session.tool_calls == 6 * len(lap) and session.found == []
+
+
+def test_marked_calls_that_show_the_same_are_a_loop(tmp_path: Path) -> None:
+    call = marked("grep_search", "Grep search for price", "| File | Line |\n|--|--|\n| `a.py` | L3 |\n")
+    (session,) = scanned(write(tmp_path, HEAD, PERSON, AGENT, call * 6)).sessions
+    assert [each.rule for each in session.found] == ["repeated_action"]
 
 
 def test_outputs_that_hold_fences_rules_and_turns(tmp_path: Path) -> None:

@@ -35,7 +35,12 @@ _EDITED = re.compile(
 )
 _QUOTED = re.compile(r"(?:Command: )?`([^`\n]{1,4000})`\s*")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d)?)(Z?)")
-_UNNAMED = re.compile(r"[A-Z][a-z]{1,20}(?: [a-z]{1,20})?:? undefined\b")  # it lost what was looked at
+_UNNAMED = re.compile(
+    r"(?:Tool use: \S{1,120} • )?(?:[A-Z][a-z]{1,20}(?: [a-z]{1,20})?:? undefined\b|Listed directory,)"
+)  # it lost what was looked at
+_TAGS = re.compile(r"<summary>.*?</summary>|</?(?:tool-use|details)\b[^>\n]{0,400}>", re.S)
+_NONE = re.compile(r"\*\*0\*\* ")  # a summary that counts what was found: there is nothing to show below it
+_HUNK = re.compile(r"@@ -\d")  # where in the file: what is shown around a change may stand there twice
 _LOOKED = re.compile(r"(?:Listed|Read|Grep|Searched|Fetched|Found|List|Glob)\b")
 _SHELL_LANGUAGES = ("bash", "shell", "sh", "zsh", "powershell", "pwsh")
 _MOST_LINES = 60_000  # lines of one piece that are kept
@@ -219,7 +224,8 @@ class _Reader:
             tool or read.partition(" ")[0].lower(), read, action=kind, label=f"{tool} {read}".strip()[:200]
         )
         output = "" if kind == ev.NOTE else "\n".join([shown, *("\n".join(lines) for _, lines in piece.blocks)])
-        if shown.startswith("Read file: ") or not summary or _UNNAMED.match(about):
+        hidden = not piece.blocks and not _NONE.search(about) and not _TAGS.sub("", shown[:8000]).strip()
+        if hidden or shown.startswith("Read file: ") or not summary or _UNNAMED.match(about):
             call.arguments = f"{read}\0{self._number}"  # which lines were read, and what they said, is not there
         return ev.ToolResult(call, output)
 
@@ -255,7 +261,10 @@ class _Reader:
             each.path = absolute(each.path, "/")
         if path and not edits:
             edits = [ev.Edit(path)]
-        arguments = "\0".join([path, *(f"{each.old}\0{each.new}" for each in edits)])
+        places = [
+            line for language, lines in piece.blocks[:100] if language == "diff" for line in lines if _HUNK.match(line)
+        ]
+        arguments = "\0".join([path, *(f"{each.old}\0{each.new}" for each in edits), *places])
         if not edits or not edits[0].new:
             arguments += f"\0{self._number}"  # what was changed is not shown
         label = f"edit {path or (edits[0].path if edits else '')}".strip()
