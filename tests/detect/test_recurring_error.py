@@ -37,6 +37,19 @@ def test_edits_between_are_edits() -> None:
     assert "recurring_error" in rules("sed -i s/a/b/ src/repr.py", "sed -i s/c/d/ src/repr.py")
 
 
+def test_a_line_is_not_said_again_for_a_pass_in_the_very_round_of_the_next_failure() -> None:
+    guard = Guard(project="/shop")
+    said = []
+    for number in range(4):
+        guard.observe(events.shell(f"sed -i s/a/{number}/ src/repr{number}.py", cwd="/shop"))
+        guard.observe(events.RoundEnd())
+        guard.observe(events.shell("pytest tests/test_repr.py", FAILS, exit_code=1, cwd="/shop"))
+        if number == 3:
+            guard.observe(events.shell("pytest tests/test_other.py", "2 passed", exit_code=0, cwd="/shop"))
+        said += [each.rule for each in guard.observe(events.RoundEnd())]
+    assert said == ["recurring_error"]
+
+
 def noticed(*results: events.ToolResult) -> set[str]:
     guard = Guard(project="/shop")
     found = set()

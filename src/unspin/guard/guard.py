@@ -29,7 +29,7 @@ from unspin.guard.settings import MODES, Settings, SettingsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from unspin.detect import Detection
@@ -296,6 +296,7 @@ class Guard:
             spoke = spoke or step.spoke
         steps = [step for step in steps if step.refused != BY_GUARD]
         self.reader.settle(steps)
+        before = dict(self._state["passes"])  # what is noticed belongs to the streaks that a pass of this round ends
         found = self._notice(Round(steps)) if steps else []
         for step in steps:
             for check in step.checks:
@@ -304,7 +305,7 @@ class Guard:
             if step.command and not step.failed and not step.checks:
                 self._lift(step.command)
         self._look_at_passes(steps, found)
-        responses = self._respond(found, can_say=not spoke)
+        responses = self._respond(found, can_say=not spoke, passes=before)
         if spoke:
             responses += self._respond(self._notice(Message(by_person=True)), can_say=False)
             self._spoken(told=True)
@@ -374,8 +375,7 @@ class Guard:
         for subject in [subject for subject, each in standing.items() if each["kind"] == command]:
             del standing[subject]
 
-    def _identity(self, found: Detection) -> str:
-        passes = self._state["passes"]
+    def _identity(self, found: Detection, passes: Mapping[str, int]) -> str:
         streak = 0
         if found.kind:
             streak = passes.get("test", 0) + (passes.get(found.kind, 0) if found.kind != "test" else 0)
@@ -392,14 +392,19 @@ class Guard:
             working_checkpoint=self._state["working_checkpoint"],
         )
 
-    def _respond(self, detections: list[Detection], *, can_say: bool) -> list[Response]:
-        """Decide about detections, in the order of their rules: at most one is said."""
+    def _respond(
+        self, detections: list[Detection], *, can_say: bool, passes: Mapping[str, int] | None = None
+    ) -> list[Response]:
+        """Decide about detections, in the order of their rules: at most one is said.
+
+        ``passes`` counts, by kind of check, those that ended streaks before what was noticed (default: all so far).
+        """
         if not detections and not self._state["kept"]:
             return []
         responses = []
         told = False
         for found in detections:
-            identity = self._identity(found)
+            identity = self._identity(found, self._state["passes"] if passes is None else passes)
             said, mark = self._state["said"], digest(identity)
             if said.get(mark) == NUDGE:
                 continue
