@@ -23,6 +23,13 @@ def ids(text: str) -> list[str]:
 
 # --------------------------------------------------------------------------------------------- failing tests
 
+
+def test_the_heading_of_a_coverage_report_is_no_failing_test() -> None:
+    heading = "__________ coverage: platform linux, python 3.12.3-final-0 __________"
+    assert ids(f"=== tests coverage ===\n{heading}\n\nTOTAL  810  191  76%\n==== 159 passed in 1.13s ====") == []
+    assert ids(f"____ test_a ____\nE   assert 0\n{heading}\n==== 1 failed in 1.13s ====") == ["test_a"]
+
+
 PYTEST_IDS = [
     "test_a.py::T::test_one",
     "test_a.py::T::test_two",

@@ -158,6 +158,8 @@ _PYTEST_ID = pattern(r"(?:FAILED|ERROR) (?:collecting )?(\S+\.py(?:::\S.*)?|\S+:
 _PYTEST_VERBOSE = pattern(r"(\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$")
 _PYTEST_XDIST = pattern(r"\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (\S+\.py::\S.*)$")
 _PYTEST_HEADER = pattern(r"_{3,} (ERROR (?:collecting|at setup of|at teardown of) )?(\S.*?) _{3,}$")
+_OTHER_HEADERS = ("summary", "xpassed tests")
+_COVERAGE_HEADER = "coverage: platform "
 _UNITTEST = pattern(r"(?:FAIL|ERROR): (\S+) \(([^()]+)\)(.*)$")
 _GO = pattern(r"--- FAIL: (\S+)(?: \(\d+(?:\.\d+)?s\))?$")
 _GOTESTSUM = pattern(r"=== FAIL: \S+ (\S+)(?: \(\d+(?:\.\d+)?s\))?$")
@@ -283,7 +285,11 @@ def _read(lines: list[str], found: _Found) -> None:
             match = _PYTEST_HEADER.match(line)
             if match:
                 kind, name = match.groups()
-                if not (kind and "collecting" in kind) and name not in ("summary", "xpassed tests"):
+                if (
+                    not (kind and "collecting" in kind)
+                    and name not in _OTHER_HEADERS
+                    and not name.startswith(_COVERAGE_HEADER)
+                ):
                     add("pytest header", name)
                 elif kind:
                     add("pytest header", name, name)
