@@ -159,6 +159,16 @@ def test_a_record_that_ends_ends_its_last_turn() -> None:
     assert [(each.rule, each.kind) for each in session.guard.close()] == [("rot", "none")]
 
 
+def test_a_later_build_of_unknown_outcome_leaves_the_end_of_a_turn_open() -> None:
+    session = Session()
+    for number in range(2):
+        session.edit("/p/a.ts")
+        session.shell("npx tsc --noEmit", f"src/a.ts(3,7): error TS2322: not assignable {number}", 2)
+        session.shell("npx tsc --noEmit | tail -20", "")
+        session.prompt()
+    assert session.rot() == []
+
+
 def test_builds_that_fail_two_turns_running() -> None:
     session = Session()
     session.edit("/p/a.ts")

@@ -75,6 +75,8 @@ class Rot(Detector):
             elif _builds(check) and check.outcome in (PASSED, FAILED):
                 self._now()["build"] = check.outcome
                 self._now()["seen"] = note(step, step.error_text)
+            elif _builds(check):
+                self._now()["build"] = ""  # it ran again, and nobody knows how it ended
 
     def _red_before(self, tests: Iterable[str]) -> None:
         self.state["old"].update(dict.fromkeys(tests, 1))
