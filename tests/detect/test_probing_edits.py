@@ -59,6 +59,16 @@ def test_debug_output_is_no_attempt(prints: list[events.ToolResult | str]) -> No
     assert said(*prints) == []
 
 
+@pytest.mark.parametrize(
+    "formats",
+    ["black src/repr.py", "ruff format src/repr.py", "ruff check --fix src/repr.py", "yapf -i src/repr.py", "black ."],
+)
+def test_what_a_formatter_lays_out_anew_is_no_attempt(formats: str) -> None:
+    tries = [f"sed -i 's/a/{name}/' src/repr.py" for name in "bcd"]
+    assert said(tries[0], formats, formats, formats) == []
+    assert said(tries[0], formats, tries[1], formats, tries[2]) == ["failing_edits"]
+
+
 def test_attempts_with_debug_output_between_them_still_count() -> None:
     looks = "sed -i '12a\\ print(x)' src/repr.py"
     tries = [f"sed -i 's/a/{name}/' src/repr.py" for name in "bcd"]

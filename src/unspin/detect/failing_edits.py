@@ -34,7 +34,8 @@ class FailingEdits(Detector):
     check count one each. Another failure starts the count again at 1; one that cannot be
     told apart (no recognised error, no test names) starts it again at 0. A pass ends the
     streaks of its kind, a passed test all. A revert takes the file's last edit back, and so does an edit
-    that undoes it. Debug output put in or out is no edit. Documents and scratch scripts are not followed.
+    that undoes it. Debug output put in or out is no edit, nor is
+    what a formatter wrote. Documents and scratch scripts are not followed.
 
     Each file's streaks are kept by kind of check: ``edits`` counts the file's edits,
     ``kinds[kind] = [signature, count, plain count, edits when last counted, evidence]``.
@@ -74,7 +75,7 @@ class FailingEdits(Detector):
 
     def _change(self, step: Step, change: FileChange) -> None:
         files = self.state["files"]
-        if change.refused or change.role in ("doc", "scratch") or change.probe == "debug":
+        if change.refused or change.role in ("doc", "scratch") or change.probe in ("debug", "format"):
             return
         if change.change == "revert" or change.probe == "undo":
             for path in [change.path] if change.path else list(files):

@@ -222,6 +222,7 @@ def read_writes(event: ToolResult, line: Line, place: Place) -> list[FileChange]
             after=call.hashes.get(path, ""),
         )
         change.beside = write.beside
+        change.probe = "format" if write.how == "formatter" else ""
         if write.script and write.how == "sed -i":
             change.swap = swap_by_sed(write.script) or [digest(write.script), ""]
             change.probe = "debug" if shows_only_by_sed(write.script) else ""

@@ -119,7 +119,8 @@ class FileChange(Late):
     lines of a test that were removed or altered. ``swap`` holds digests of what it did and of what would undo it;
     ``beside`` marks what a check of the same line prints into, and what was cleared away before one.
     ``probe`` is ``undo`` where it takes the last change of that file back or makes a reverted one again, ``debug``
-    where it only puts lines in or out that show something: neither is an attempt.
+    where it only puts lines in or out that show something, ``format`` where a formatter or a linter wrote it: none
+    is an attempt.
     """
 
     __slots__ = (
@@ -294,7 +295,7 @@ class Step(Late):
         return [each for each in self.changes if not each.refused and each.change != "revert"]
 
     def attempts(self) -> list[FileChange]:
-        """Return the edits that may cure something: those that take the last one back or only show something do not."""
+        """Return the edits that may cure something: see ``FileChange.probe`` for those that do not."""
         return [each for each in self.written() if not each.probe]
 
 
