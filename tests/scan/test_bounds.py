@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from unspin import Settings
-from unspin.scan import scanning, source
+from unspin.scan import formats, scanning, source
 from unspin.scan.documents import Document
 from unspin.scan.source import Source
 
@@ -142,6 +142,19 @@ def test_a_pipe_in_a_folder_is_passed_by(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("x")
     (tmp_path / "nothing.jsonl").symlink_to("nowhere")
     assert [Path(each.path).name for each in source.find([str(tmp_path)])] == ["a.jsonl", "nothing.jsonl"]
+
+
+def test_a_pile_of_files_that_were_looked_into_is_not_held_in_memory(tmp_path: Path) -> None:
+    line = json.dumps({"event": "session", "session": "x", "text": "y" * 200_000})
+    for number in range(20):
+        (tmp_path / f"{number}.bak").write_text(line)
+    assert len(list(formats.find([str(tmp_path)]))) == 20  # the readers are loaded by that
+    tracemalloc.start()
+    try:
+        found = list(formats.find([str(tmp_path)]))
+        assert len(found) == 20 and tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 class _Remote:

@@ -18,13 +18,14 @@ from rich.text import Text
 
 from unspin import config, cost
 from unspin.cli import common, show
+from unspin.cli.scanning import READS
 from unspin.cost.files import Transcript, folders
 from unspin.cost.files import find as transcripts
 from unspin.guard import HALT, Settings
 from unspin.guard.settings import MODES
 from unspin.scan import report as reporting
 from unspin.scan import timeline
-from unspin.scan.formats import FORMATS, find
+from unspin.scan.formats import FORMATS, UNKNOWN, find
 from unspin.scan.scanning import Result, Session, scan
 from unspin.scan.source import Source, SourceError, is_candidate
 
@@ -195,8 +196,8 @@ def _check(result: Result, found: list[Any]) -> None:
     if not result.format:
         if result.errors:
             raise common.Problem(f"{name}: {result.errors[0]['error']}")
-        why = next(iter(result.skipped), "file of no known format")
-        hint = "" if why == "empty file" else f"; unspin reads {', '.join(FORMATS)} (--format names one)"
+        why = next(iter(result.skipped), UNKNOWN)
+        hint = "" if why == "empty file" else f"; {READS}"
         raise common.Problem(f"{name}: {why}{hint}")
     if not found:
         broken = f" ({_broken(result)})" if result.errors else ""

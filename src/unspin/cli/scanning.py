@@ -35,7 +35,7 @@ _SHORTEST, _LONGEST = 8, 100  # characters of a session's id
 _FIELDS = (
     "path", "session", "rule", "identity", "count", "event_index", "time", "response", "file", "message", "evidence",
 )  # fmt: skip
-_NO_FORMAT = f"{UNKNOWN}; unspin reads {', '.join(FORMATS)} (--format names one)"
+READS = f"unspin reads {', '.join(FORMATS)} (--format names one)"
 _SPANS = {"h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -142,7 +142,7 @@ def scan(
             if form is None and (each.found or everything or limits):
                 sessions.append(each)
     if not summary.formats and not errors:
-        errors += [{"path": each, "line": 0, "error": _NO_FORMAT} for each in strange]
+        errors += [{"path": each, "line": 0, "error": f"{UNKNOWN}; {READS}"} for each in strange]
     if form == "json":
         out.end(summary, errors)
     elif form is None:
@@ -174,7 +174,7 @@ def _sources(paths: tuple[str, ...], since: float | None) -> tuple[list[Source],
     for each in given:
         try:
             for source in find([each], since=since or 0):
-                found.setdefault(source.path if source.remote else os.path.realpath(source.path), source)
+                found.setdefault(source.key, source)
         except SourceError as error:
             errors.append({"path": each, "line": 0, "error": str(error)})
     return without_parts(found.values()), errors

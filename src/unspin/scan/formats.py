@@ -59,7 +59,7 @@ def find(paths: Iterable[str], *, since: float = 0) -> Iterator[Source]:
 def without_parts(sources: Iterable[Source]) -> list[Source]:
     """Return sources without subagents' files of Claude Code that are read with their session's, given as well."""
     found = list(sources)
-    given = {os.path.realpath(each.path) for each in found if not each.remote}
+    given = {each.key for each in found if not each.remote}
     return [each for each in found if not _is_part(each, given)]
 
 
@@ -71,7 +71,7 @@ def _is_part(source: Source, given: set[str]) -> bool:
 
 def _is_known(given: Source) -> bool:
     try:
-        reader(given)
+        reader(Source(given.path))  # which keeps the head that it looked at: a pile of files would keep them all
     except (Unknown, SourceError):
         return False
     return True

@@ -58,6 +58,11 @@ class Source:
     def remote(self) -> bool:
         return "://" in self.path
 
+    @property
+    def key(self) -> str:
+        """What tells the file from others, whichever way it was named."""
+        return self.path if self.remote else os.path.realpath(self.path)
+
     def open(self) -> IO[bytes]:
         """Open it as a binary stream of its content, expanded. Raises ``SourceError``."""
         try:
@@ -159,12 +164,11 @@ def find(
     seen: set[str] = set()
     for given in paths:
         for path, sure in _meant(given):
-            key = path if "://" in path else os.path.realpath(path)
-            if key in seen or (since > 0 and "://" not in path and _written(path) < since):
-                continue
             source = Source(path)
+            if source.key in seen or (since > 0 and not source.remote and _written(path) < since):
+                continue
             if sure or (_begins_like_one(source) and known(source)):
-                seen.add(key)
+                seen.add(source.key)
                 yield source
 
 
