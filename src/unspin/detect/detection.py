@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unspin.facts.reading import forget_oldest as forget_oldest
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
@@ -129,12 +131,6 @@ def evidence(notes: list[list[Any]], file: str = "") -> list[dict[str, Any]]:
 def followed(path: str) -> bool:
     """Tell whether a file can be followed: its name is known, and no longer than state can hold."""
     return 0 < len(path) <= _LONGEST_PATH
-
-
-def forget_oldest(table: dict[str, Any], keep: int) -> None:
-    """Drop the entries that were put in first until ``keep`` are left: state stays small."""
-    while len(table) > keep:
-        del table[next(iter(table))]
 
 
 def resets(check: CheckResult, kind: str) -> bool:

@@ -8,7 +8,7 @@ Lines are looked at one by one, by their beginning first and with a pattern only
 and no text raises.
 """
 
-from unspin.facts.normalise import MAX_HALF, clean_lines, strip_ansi
+from unspin.facts.normalise import both_ends, clean_lines, strip_ansi
 from unspin.facts.patterns import pattern
 
 
@@ -532,9 +532,7 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&
 
 def _read_junit(output: str, found: _Found) -> None:
     """JUnit's XML, as reporters write it: on one line or on many, attributes in any order and quotes."""
-    if len(output) > 2 * MAX_HALF:
-        output = output[:MAX_HALF] + "\n" + output[-MAX_HALF:]
-    for part in strip_ansi(output).split("<testcase")[1:]:
+    for part in strip_ansi(both_ends(output)).split("<testcase")[1:]:
         tag = _XML_TAG.match(part)[0]  # type: ignore[index]  # it matches nothing as well
         body = part[len(tag) + 1 :].partition("</testcase>")[0]
         if tag.endswith("/") or "<" not in body:
@@ -580,11 +578,10 @@ _JS_SUMMARY = pattern(r"Tests:? {1,12}(\d+ (?:failed|passed|skipped|todo|pending
 _CARGO_SUMMARY = pattern(r"test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _NEXTEST_SUMMARY = pattern(r"Summary \[ *[\d.]+s\] +\d+(?:/\d+)? tests? run: (.*)$")
 _GO_NONE = pattern(r"\?[ \t]+[\w./@~-]+[ \t]+\[no test files\]$")
-_NONE_FOUND = (
-    pattern(  # what runners say that end well with nothing to run: jest, vitest, phpunit, ctest, maven, dotnet, npm
-        r"(?:No test(?: file)?s found, exiting with code 0|No tests executed!|No tests were found!!!"
-        r"|\[INFO\] No tests to run\.|No test is available in \S.*|Error: no test specified)$"
-    )
+# What runners say that end well with nothing to run: jest, vitest, phpunit, ctest, maven, dotnet, npm.
+_NONE_FOUND = pattern(
+    r"(?:No test(?: file)?s found, exiting with code 0|No tests executed!|No tests were found!!!"
+    r"|\[INFO\] No tests to run\.|No test is available in \S.*|Error: no test specified)$"
 )
 _GO_PACKAGE = pattern(r"(ok|FAIL)[ \t]+[\w./@~-]+(?:[ \t]+(?:\(cached\)|\d+(?:\.\d+)?s|\[[\w ]+\])(?:[ \t].*)?)?$")
 _SUREFIRE_SUMMARY = pattern(
@@ -772,9 +769,8 @@ def summary(output: str) -> Summary | None:
         found.append(Summary("none"))
     if not found:
         return None
-    found = [
-        each for each in found if each.red or each.passed or each.skipped
-    ] or found  # not those that found no tests
+    found_tests = [each for each in found if each.red or each.passed or each.skipped]
+    found = found_tests or found  # a run without tests says nothing beside one that had some
     last = found[-1]
     if any(other.red is not last.red for other in found):
         return None

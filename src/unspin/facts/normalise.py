@@ -49,10 +49,13 @@ def clean_lines(output: str) -> list[str]:
 _last: "list[tuple[str, list[str]]]" = []
 
 
+def both_ends(output: str) -> str:
+    """The two ends of an output that is longer than twice ``MAX_HALF`` characters, else all of it."""
+    return output if len(output) <= 2 * MAX_HALF else output[:MAX_HALF] + "\n" + output[-MAX_HALF:]
+
+
 def _cleaned(output: str) -> list[str]:
-    if len(output) > 2 * MAX_HALF:
-        output = output[:MAX_HALF] + "\n" + output[-MAX_HALF:]
-    output = strip_ansi(output)
+    output = strip_ansi(both_ends(output))
     lines = output.split("\n")
     if "\r" not in output and "Z " not in output and "##[error]" not in output:
         return [line[:MAX_LINE] for line in lines] if len(output) > MAX_LINE else lines
@@ -404,9 +407,7 @@ def normalise_output(text: str) -> str:
     durations, addresses, temporary names, ports, process ids or line marks are the same. Percentages go where
     the line is a progress bar. One JSON document has its keys sorted.
     """
-    if len(text) > 2 * MAX_HALF:
-        text = text[:MAX_HALF] + "\n" + text[-MAX_HALF:]
-    text = strip_ansi(text)
+    text = strip_ansi(both_ends(text))
     if len(text) < _MAX_JSON:
         text = _sorted_json(text)
     lines = text.split("\n")

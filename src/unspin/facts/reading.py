@@ -173,8 +173,7 @@ class Reader:
                     change.probe = "undo"
                 last[change.path] = change.swap[1]
             self._again(change)
-        while len(last) > _MAX_UNDO:
-            del last[next(iter(last))]
+        forget_oldest(last, _MAX_UNDO)
 
     def _again(self, change: FileChange) -> None:
         """Follow one file: ``made`` are its edits since it was last reverted, ``gone`` those that the revert took."""
@@ -192,8 +191,7 @@ class Reader:
         else:
             return
         files[change.path] = entry
-        while len(files) > _MAX_UNDO:
-            del files[next(iter(files))]
+        forget_oldest(files, _MAX_UNDO)
 
     def _choose_error(self, step: Step) -> None:
         """Take the first error that the command does not print when it passes as well."""
@@ -210,8 +208,7 @@ class Reader:
         known = noise.pop(_noise_key(step), [])
         known.extend(each for each in step.noise if each not in known)
         noise[_noise_key(step)] = known[:_MAX_NOISE]
-        while len(noise) > _MAX_COMMANDS:
-            del noise[next(iter(noise))]
+        forget_oldest(noise, _MAX_COMMANDS)
 
     def targets(self, call: ToolCall) -> list[str]:
         """Return the files that a call is about to write, move or take away, reverts included."""
@@ -286,6 +283,12 @@ def says_all_is_well(output: str) -> bool:
             return False
         well = well or word in _ILL
     return well
+
+
+def forget_oldest(table: dict[str, Any], keep: int) -> None:
+    """Drop the entries that were put in first until ``keep`` are left: state stays small."""
+    while len(table) > keep:
+        del table[next(iter(table))]
 
 
 def _sign(step: Step, red: list[str]) -> None:

@@ -21,7 +21,7 @@ from unspin.events import (
 )
 from unspin.facts.digest import digest
 from unspin.facts.files import covers
-from unspin.facts.reading import Reader
+from unspin.facts.reading import Reader, forget_oldest
 from unspin.facts.redact import redact
 from unspin.facts.step import UNKNOWN, Round, Step
 from unspin.guard import messages, passes
@@ -232,7 +232,7 @@ class Guard:
         For those who read a session's record: live, a turn ends with the person's next message.
         """
         self.judged, self.passed = [], None
-        return self._close_rounds() + self._respond(self._notice(Message(by_person=True)), can_say=False)
+        return self._close_rounds() + self._turn_over()
 
     def observe(self, event: Event) -> list[Response]:
         """Take one event; return the responses to it, mostly none.
@@ -307,7 +307,7 @@ class Guard:
         self._look_at_passes(steps, found)
         responses = self._respond(found, can_say=not spoke, passes=before)
         if spoke:
-            responses += self._respond(self._notice(Message(by_person=True)), can_say=False)
+            responses += self._turn_over()
             self._spoken(told=True)
         return responses
 
@@ -345,6 +345,10 @@ class Guard:
         if event.by_person:
             self._spoken(told=True)
         return responses
+
+    def _turn_over(self) -> list[Response]:
+        """A turn ended, though no message says so: return what is noticed there, for the log only."""
+        return self._respond(self._notice(Message(by_person=True)), can_say=False)
 
     def _spoken(self, *, told: bool = False) -> None:
         """The person spoke: the episode ends, blocks are released, counters start at zero."""
@@ -421,8 +425,7 @@ class Guard:
             if response.kind == NUDGE or mark not in said:
                 responses.append(response)
             said[mark] = response.kind
-            while len(said) > _SAID:
-                del said[next(iter(said))]
+            forget_oldest(said, _SAID)
         if can_say and not told:
             responses += self._give_kept()
         return responses
@@ -476,8 +479,7 @@ class Guard:
             "refusals": 0,
             "refused_in": -1,
         }
-        while len(standing) > _STANDING:
-            del standing[next(iter(standing))]
+        forget_oldest(standing, _STANDING)
 
     def _keep(self, response: Response) -> None:
         self._state["kept"].append(response.as_mapping())

@@ -170,21 +170,21 @@ class Ledger:
         """
         lost = []
         for path, sha in self._files(self._root, ""):
-            if os.path.exists(self._place(sha)):
+            if self.has(sha):
                 continue
             data = read_plain(os.path.join(self.folder, path), _LARGEST)
             if data is None or self._store("blob", data) != sha:
-                lost.append(path)
+                lost.append((path, sha))
         place = os.path.join(self.folder, ".git", "objects")
         for folder in os.listdir(place) if os.path.isdir(place) else []:
             for name in os.listdir(os.path.join(place, folder)) if len(folder) == 2 else []:
                 with contextlib.suppress(OSError, zlib.error):
-                    if not os.path.exists(self._place(folder + name)):
+                    if not self.has(folder + name):
                         whole = zlib.decompress(read_plain(os.path.join(place, folder, name), _LARGEST) or b"")
                         kind, _, data = whole.partition(b"\0")
                         self._store(kind.partition(b" ")[0].decode("ascii", "replace"), data)
         self._shas = {}
-        return [path for path in lost if not os.path.exists(self._place(dict(self._files(self._root, ""))[path]))]
+        return [path for path, sha in lost if not self.has(sha)]
 
     def has(self, sha: str) -> bool:
         """Tell whether an object is there."""

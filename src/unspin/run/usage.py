@@ -27,13 +27,8 @@ def since(began: float, tree: str) -> tuple[int, float]:
     Every worker is a session of its own, so each is told once. What has no known price adds no dollars.
     """
     tree = os.path.realpath(tree)
-    tokens, dollars = _of_claude(began, tree)
-    for path in _rollouts(began):
-        with contextlib.suppress(OSError, ValueError):  # what cannot be read, or names no folder, is of no worker here
-            more, paid = _of_rollout(path, tree, cost.known_prices())
-            tokens += more
-            dollars += paid
-    return tokens, dollars
+    found = (_of_claude(began, tree), _of_codex(began, tree))
+    return sum(tokens for tokens, _ in found), sum(dollars for _, dollars in found)
 
 
 def _of_claude(began: float, tree: str) -> tuple[int, float]:
@@ -47,6 +42,19 @@ def _of_claude(began: float, tree: str) -> tuple[int, float]:
     report = cost.report(Reading().messages(found), cost.known_prices(), cost.Report(cost.PROJECT))
     rows = report.rows.values()
     return sum(row.totals.tokens for row in rows), sum(row.totals.cost or 0.0 for row in rows)
+
+
+def _of_codex(began: float, tree: str) -> tuple[int, float]:
+    paths = list(_rollouts(began))
+    if not paths:
+        return 0, 0.0
+    prices, tokens, dollars = cost.known_prices(), 0, 0.0
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError):  # what cannot be read, or names no folder, is of no worker here
+            more, paid = _of_rollout(path, tree, prices)
+            tokens += more
+            dollars += paid
+    return tokens, dollars
 
 
 def _rollouts(began: float) -> Iterator[str]:

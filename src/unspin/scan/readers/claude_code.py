@@ -234,12 +234,8 @@ class _Reader:
                     continue
                 try:
                     line = decode(data)
-                except (msgspec.DecodeError, RecursionError) as error:
-                    parts = objects(data)
-                    if not parts:
-                        yield misfit(number, data, error), self._when
-                        continue
-                    for part in parts:
+                except (msgspec.DecodeError, RecursionError):
+                    for part in objects(data) or (data,):
                         self._part(part, number)
                 else:
                     self._line(line, number)
@@ -256,7 +252,7 @@ class _Reader:
         self._out.append((thing, self._when))
 
     def _part(self, data: bytes, number: int) -> None:
-        """Take one of several objects of a line."""
+        """Take what can be read of a line that was refused."""
         try:
             line = decode(data)
         except (msgspec.DecodeError, RecursionError) as error:

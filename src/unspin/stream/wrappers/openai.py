@@ -54,10 +54,8 @@ def watch_openai(
         "responses.retrieve": watched_call(responses, if_stream),  # one that runs in the background, from the start
         "responses.stream": watched_call(responses, always),
     }
-    beta = {
-        f"beta.{name}": call for name, call in calls.items() if name.startswith("chat.")
-    }  # the same by an older name
-    return WatchedClient(client, calls | beta)
+    older = {f"beta.{name}": call for name, call in calls.items() if name.startswith("chat.")}
+    return WatchedClient(client, calls | older)
 
 
 def chat_pieces(event: Any) -> Iterator[tuple[int, str, str, object]]:
